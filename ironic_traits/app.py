@@ -42,7 +42,7 @@ def build(service):
         application = Browsers(application, conf)
     if conf.api.enable_ui and conf.api.serve == 'all':
         application = Pages(application, conf)
-    application = Overload(application, conf.api.threads)
+    application = Overload(application, conf.api)
     application = Middleware(_dispatch({'/healthcheck': _health(service)}, application), service)
     if conf.metrics.enabled:
         application = _with_metrics(application, service)

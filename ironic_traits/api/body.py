@@ -1,7 +1,10 @@
 """Reading of request bodies, up to the allowed size, and their conversion to WSME types."""
 
+import contextlib
+import itertools
 import json
 import re
+import threading
 
 import orjson
 import pecan
@@ -14,24 +17,48 @@ from ironic_traits.api import nesting
 #: A body without such digits has no integer of more than 64 bits. An integer of 64 bits has at most 20 characters.
 _LONG_NUMBER = re.compile(rb'[0-9]{19}')
 _MAX_DIGITS = 20
+#: A comma or an opening bracket, after strings and anything else. At the end of the body, the group is None.
+_SEPARATOR = re.compile(rb'(?:"(?:[^"\\]++|\\.)*+"?|[^",\[{]++)*+(?:([,\[{])|\Z)', re.DOTALL)
+#: Bodies of more bytes than this are processed one after the other.
+_LARGE = 1024 * 1024
+_LARGE_BODIES = threading.Lock()
+#: Seconds to wait for the other large bodies.
+_PATIENCE = 30
 
 #: The versions of HTTP in which each body is stated by a header.
 _STATED = ('HTTP/1.1', 'HTTP/1.0')
 _FORM_TYPES = ('application/x-www-form-urlencoded', 'multipart/form-data')
 
 
-def read(context, datatype, optional, limit=None):
+@contextlib.contextmanager
+def turn(raw):
+    """Hold up the request of a large body while another one is processed, because each one needs a lot of memory.
+
+    :param raw: bytes of the body.
+    :raises failures.Overloaded: that takes too long.
+    """
+    if len(raw) <= _LARGE:
+        yield
+        return
+    if not _LARGE_BODIES.acquire(timeout=_PATIENCE):
+        raise failures.Overloaded
+    try:
+        yield
+    finally:
+        _LARGE_BODIES.release()
+
+
+def converted(context, raw, datatype, optional):
     """Return the body of the request as an object of a WSME type.
 
     :param context: of the request.
+    :param raw: bytes of the body.
     :param datatype: WSME type.
     :param optional: whether the body may be missing.
-    :param limit: maximum number of bytes; None for [api] max_request_body_size.
     :returns: an object of the type; None for no body.
     :raises failures.InvalidInput: the body is missing, is not JSON, or not of the type.
-    :raises failures.BodyTooLarge: it is larger than the limit.
+    :raises failures.TooManyValues: it has too many values.
     """
-    raw = content(context, limit)
     if not raw.strip():
         if optional:
             return None
@@ -40,7 +67,7 @@ def read(context, datatype, optional, limit=None):
         raise failures.InvalidInput(
             reason=f'The body is {pecan.request.content_type}: send JSON with "Content-Type: application/json".'
         )
-    document = parse(raw)
+    document = parse(context, raw)
     if document is None and optional:
         return None
     return typed(datatype, document)
@@ -98,12 +125,14 @@ def _has_none(environ):
     return not is_stated and environ.get('SERVER_PROTOCOL') in _STATED
 
 
-def parse(raw):
+def parse(context, raw):
     """Return the document of a body.
 
     :param raw: bytes.
     :raises failures.InvalidInput: it is not JSON, is nested too deep, or has a value that cannot be stored.
+    :raises failures.TooManyValues: it has too many values.
     """
+    _check_number(raw, context.conf.api.max_request_body_values)
     # orjson refuses values that a database cannot store or a response cannot contain: NaN, lone surrogates, and very
     # deep nesting.
     try:
@@ -117,6 +146,20 @@ def parse(raw):
     if b'\\u0000' in raw and _has_nul(document):
         raise failures.InvalidInput(reason='The body contains a NUL character (\\u0000), which is not allowed.')
     return document
+
+
+def _check_number(raw, limit):
+    """Raise TooManyValues if a body has more values than the limit. Nothing has been parsed yet.
+
+    Each value follows a comma or an opening bracket, but the first one. Strings may have both, too.
+
+    :param raw: bytes.
+    """
+    if sum(map(raw.count, (b',', b'[', b'{'))) < limit:
+        return
+    last = next(itertools.islice(_SEPARATOR.finditer(raw), limit - 1, None), None)
+    if last and last[1]:
+        raise failures.TooManyValues(limit=limit)
 
 
 def _integer(digits):

@@ -10,6 +10,7 @@ used: it puts the text of an unexpected exception into a 500 response, lets malf
 and does not support query parameters with a dash in the name.
 """
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -57,11 +58,13 @@ class Body(NamedTuple):
     :ivar optional: whether it may be missing. Then the method's argument ``body`` is None.
     :ivar max_size: function of the configuration that returns the largest body in bytes; None for the option that
         limits the bodies of most routes.
+    :ivar check: function of the context that raises if the body need not be read; None for no such function.
     """
 
     datatype: Any
     optional: bool = False
     max_size: Callable[[Any], int] | None = None
+    check: Callable[[Any], None] | None = None
 
 
 def expose(  # noqa: PLR0913, each keyword says one thing of the route
@@ -203,9 +206,10 @@ class _Steps:
         """
         grant, checked_path = self._checks.admit(context, path, environ)
         first = self._first(context, grant)
-        with preconditions.guard(context, path, environ):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(preconditions.guard(context, path, environ))
             if not arguments:
-                arguments.update(self._arguments(context, environ))
+                arguments.update(self._arguments(context, environ, stack))
             return self._method(controller, *first, *checked_path, **arguments)
 
     def _first(self, context, grant):
@@ -221,14 +225,20 @@ class _Steps:
             raise TypeError(f'{name}: the rule depends on the node. Set of=, or take the grant.')
         return (context,)
 
-    def _arguments(self, context, environ):
-        """Return the query parameters and the body as the keyword arguments of the method."""
+    def _arguments(self, context, environ, stack):
+        """Return the query parameters and the body as the keyword arguments of the method.
+
+        :param stack: contextlib.ExitStack of the request.
+        """
         arguments = _query(self._definition) if environ.get('QUERY_STRING') else {}
         if arguments:
             self._check_versions(context, arguments)
         if self._body:
-            limit = self._body.max_size and self._body.max_size(context.conf)
-            arguments['body'] = request_body.read(context, self._definition.body_type, self._body.optional, limit)
+            if self._body.check:
+                self._body.check(context)
+            raw = request_body.content(context, self._body.max_size and self._body.max_size(context.conf))
+            stack.enter_context(request_body.turn(raw))
+            arguments['body'] = request_body.converted(context, raw, self._definition.body_type, self._body.optional)
         else:
             request_body.refuse(context)
         return arguments

@@ -39,9 +39,7 @@ def authenticate(application, conf):
         return application
 
     def respond(environ, start_response):
-        protocol = environ[CONTEXT].protocol
-        prefix = '' if conf.api.serve == 'placement' else protocol.prefix
-        is_public = environ['PATH_INFO'].removeprefix(prefix) in protocol.public
+        is_public = environ[CONTEXT].protocol.is_public(conf.api.serve, environ['PATH_INFO'])
         return (application if is_public else protected)(environ, start_response)
 
     return respond

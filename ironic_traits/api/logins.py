@@ -13,6 +13,7 @@ from ironic_traits.api import exceptions
 from ironic_traits.api.health import TIMEOUT
 
 LOG = logging.getLogger(__name__)
+PATH = '/ui/login'
 #: Maximum size of a request in bytes.
 _MAX_BODY = 8192
 #: The keys of a request. All but ``system`` are strings.

@@ -11,8 +11,8 @@ import importlib.resources
 import pathlib
 import re
 
+from ironic_traits.api import logins
 from ironic_traits.api.browsers import Origins
-from ironic_traits.api.logins import Logins
 from ironic_traits.api.resource import ROUTE
 
 _FOLDER = pathlib.Path(str(importlib.resources.files('ironic_traits'))) / 'ui'
@@ -52,11 +52,11 @@ class Pages:
 
     def __init__(self, inside, conf):
         self._inside = inside
-        self._logins = Origins(Logins(conf), conf)
+        self._logins = Origins(logins.Logins(conf), conf)
 
     def __call__(self, environ, start_response):
         path = environ['PATH_INFO']
-        if path == '/ui/login':
+        if path == logins.PATH:
             environ[ROUTE] = path
             return self._logins(environ, start_response)
         if path in ('', '/') and _is_browser(environ):

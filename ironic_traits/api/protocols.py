@@ -48,6 +48,13 @@ class Protocol:
         """
         return _minor(self, *(environ.get(name) for name in _VERSION_HEADERS.values()))
 
+    def is_public(self, serve, path):
+        """Whether a path needs no authentication.
+
+        :param serve: the option [api] serve.
+        """
+        return path.removeprefix('' if serve == 'placement' else self.prefix) in self.public
+
 
 #: The first segments of the paths of the Placement API.
 _PLACEMENT_ROOTS = frozenset(

@@ -8,6 +8,7 @@ database connection when it forks, because a connection does not survive a fork.
 """
 
 import contextlib
+import ctypes
 import functools
 import multiprocessing
 import os
@@ -21,13 +22,26 @@ import granian.log
 import sqlalchemy as sa
 
 from ironic_traits import app, wakeup
-from ironic_traits.cmd import addresses, banner, console, setup, slow_readers, spreading, streaming, supervisor, turns
+from ironic_traits.cmd import (
+    addresses,
+    banner,
+    console,
+    setup,
+    slow_readers,
+    slow_senders,
+    spreading,
+    streaming,
+    supervisor,
+    turns,
+)
 from ironic_traits.cmd.admission import SPARE_THREADS, Admission
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.service import Service
 
 #: Maximum number of connections of a process. Further ones wait in the kernel. An idle one takes about 10 KB.
 _MAX_CONNECTIONS = 4096
+#: The option of mallopt in malloc.h of glibc, and its value in bytes.
+_M_MMAP_THRESHOLD, _LARGE_BLOCK = -3, 512 * 1024
 
 
 def serve(argv):
@@ -47,7 +61,7 @@ def serve(argv):
         stack.enter_context(_waking(conf))
         with setup.usable():
             service = Service(conf)
-            application = streaming.Detached(app.build(service))
+            application = slow_senders.Bodies(streaming.Detached(app.build(service)), conf.api.slow_body_timeout)
         streaming.provide()
         setup.policy(service)
         stop = _Stop()
@@ -67,6 +81,7 @@ def serve(argv):
             # Called in each process that answers requests.
             spreading.spread(conf.port, conf.workers)
             slow_readers.watch(conf.port, conf.api.slow_read_timeout)
+            application.watch(conf.port)
             if conf.api.serve == 'all':
                 service.node_index.keep(service)
             return admission
@@ -80,6 +95,7 @@ def serve(argv):
 
 def _server(conf, address):
     _raise_limit_of_files()
+    _return_freed_memory()
     # Newer Pythons default to a method that would load the application again in each process.
     multiprocessing.set_start_method('fork', force=True)
     # granian warns of more threads than twice the number of processors. Ours mostly wait for I/O and locks.
@@ -101,6 +117,12 @@ def _server(conf, address):
         workers_kill_timeout=60,
         process_name='ironic-traits-api',
     )
+
+
+def _return_freed_memory():
+    """Let glibc return large blocks to the system when they are freed. Otherwise each thread keeps those of a body."""
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
 def _raise_limit_of_files():

@@ -25,7 +25,7 @@ _LOOKS = 4
 _INFO = struct.Struct('=120xQ16xI')
 
 #: A connection: its file descriptor, and the address of the client.
-_Key = tuple[int, object]
+Key = tuple[int, object]
 
 
 def watch(port: int, seconds: float) -> None:
@@ -39,13 +39,13 @@ def watch(port: int, seconds: float) -> None:
 
 
 def _run(port: int, seconds: float) -> None:
-    slow: dict[_Key, tuple[float, int]] = {}
+    slow: dict[Key, tuple[float, int]] = {}
     while True:
         time.sleep(seconds / _LOOKS)
         slow = look(port, seconds, slow)
 
 
-def look(port: int, seconds: float, before: dict[_Key, tuple[float, int]]) -> dict[_Key, tuple[float, int]]:
+def look(port: int, seconds: float, before: dict[Key, tuple[float, int]]) -> dict[Key, tuple[float, int]]:
     """Shut down the connections of clients that have read too slowly.
 
     :param before: the result of the previous call.
@@ -54,7 +54,7 @@ def look(port: int, seconds: float, before: dict[_Key, tuple[float, int]]) -> di
     now, after = time.monotonic(), {}
     for connection in connections.of_process():
         with contextlib.suppress(OSError):
-            if not _is_of_client(connection, port):
+            if not is_of_client(connection, port):
                 continue
             waiting, acknowledged = _progress(connection)
             if not waiting:
@@ -71,7 +71,8 @@ def look(port: int, seconds: float, before: dict[_Key, tuple[float, int]]) -> di
     return after
 
 
-def _is_of_client(connection: socket.socket, port: int) -> bool:
+def is_of_client(connection: socket.socket, port: int) -> bool:
+    """Whether a connection is one that a client has made to the service at a port."""
     return connection.getsockname()[1] == port and not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
 
 

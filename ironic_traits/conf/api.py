@@ -71,6 +71,13 @@ OPTIONS = [
         help='Maximum size of a request body, in bytes. A larger body is refused with 413. Raise it if your config '
         'drives do not fit.',
     ),
+    cfg.IntOpt(
+        'max_request_body_values',
+        min=1,
+        default=100_000,
+        help='Maximum number of JSON values in a request body. Each one needs memory, up to a hundred times its size '
+        'in the body. A body with more values is refused with 413 before it is parsed.',
+    ),
     cfg.StrOpt(
         'put_traits_returns',
         default='traits',
@@ -144,6 +151,15 @@ OPTIONS = [
         help='Seconds for which a client may read a response slower than 16 KiB per second. After that its connection '
         'is closed, because a response that is not read stays in memory. 0 is no limit. It needs Linux, and applies to '
         'ironic-traits-api only: behind a proxy, the proxy reads the responses.',
+    ),
+    cfg.FloatOpt(
+        'slow_body_timeout',
+        min=0,
+        default=30,
+        help='Seconds in which a client must send the body of a request, and one more for each 16 KiB that '
+        'Content-Length states. After that its connection is closed, because the request keeps a thread busy. 0 is no '
+        'limit. It needs Linux, and applies to ironic-traits-api only: behind a proxy, let the proxy read the whole '
+        'body first.',
     ),
     cfg.IntOpt(
         'max_writes_per_second',

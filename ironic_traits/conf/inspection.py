@@ -25,9 +25,23 @@ OPTIONS = [
         'max_data_size',
         min=1,
         default=8 * 1024 * 1024,
-        help='Maximum size of the data of an inspection in a request, in bytes, from a ramdisk or from PUT '
-        '/v1/nodes/{node}/inventory. Larger data is refused with 413. [api] max_request_body_size does not limit these '
-        'two requests.',
+        help='Maximum size of the data of an inspection in PUT /v1/nodes/{node}/inventory, in bytes. Larger data is '
+        'refused with 413. [api] max_request_body_size does not limit this request.',
+    ),
+    cfg.IntOpt(
+        'max_ramdisk_data_size',
+        min=1,
+        default=1024 * 1024,
+        help='Maximum size of the data that a ramdisk sends to /v1/continue_inspection, in bytes. Larger data is '
+        'refused with 413. Ramdisks cannot authenticate, so anyone who reaches the service can send this much. Raise '
+        'it if your ramdisks send more, for example because they include their logs.',
+    ),
+    cfg.IntOpt(
+        'max_ports',
+        min=0,
+        default=128,
+        help='Maximum number of ports to which an inspection adds further ones. The history of the node says how many '
+        'network interfaces got no port.',
     ),
     cfg.ListOpt(
         'hooks',

@@ -80,6 +80,7 @@ from ironic_traits.failures.requests import (
     StreamsUnsupported,
     TokenOutdated,
     TooManyStreams,
+    TooManyValues,
     TooManyWrites,
     Unauthorized,
     UnexpectedArguments,

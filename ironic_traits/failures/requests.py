@@ -150,6 +150,14 @@ class BodyTooLarge(Failure):
     text = 'The request body is larger than {limit} bytes.'
 
 
+class TooManyValues(Failure):
+    """The request body has more values than [api] max_request_body_values."""
+
+    status = 413
+    code = 'baremetal.too_many_values'
+    text = 'The request body has more than {limit} JSON values.'
+
+
 class UnsupportedMediaType(Failure):
     """A request body without a JSON Content-Type, which a web page may have made a browser send."""
 

@@ -23,20 +23,24 @@ _COLUMNS = tuple(
 )
 
 
-def write(connection: sa.Connection, node_uuid: str, ports: Ports) -> list[str]:
+def write(connection: sa.Connection, node_uuid: str, ports: Ports, max_ports: int) -> list[str]:
     """Add, change and delete the ports of a node.
 
     :param connection: connection of a writer that has taken the node's lock.
     :param node_uuid: uuid of the node.
+    :param max_ports: maximum number of ports of the node; further ones are not added.
     :returns: sentences about what was left out.
     """
     table = tables.ports
-    insert_missing(connection, table, [_row(node_uuid, mac, port) for mac, port in ports.added.items()])
+    is_ours = table.c.node_uuid == node_uuid
+    present = set(connection.scalars(sa.select(table.c.address).where(is_ours)))
+    new = [mac for mac in ports.added if mac not in present]
+    added = new[: max(0, max_ports - len(present))]
+    insert_missing(connection, table, [_row(node_uuid, mac, ports.added[mac]) for mac in added])
     ours: list[sa.Row] = []
     others: list[sa.Row] = []
-    is_ours = table.c.node_uuid == node_uuid
     # Read after the INSERT: another transaction may have just added a port with this address to another node.
-    for row in connection.execute(sa.select(*_COLUMNS).where(sa.or_(is_ours, table.c.address.in_(list(ports.added))))):
+    for row in connection.execute(sa.select(*_COLUMNS).where(sa.or_(is_ours, table.c.address.in_(added)))):
         (ours if row.node_uuid == node_uuid else others).append(row)
     kept = [row for row in ours if ports.kept is None or row.address in ports.kept]
     if gone := [row.id for row in ours if row not in kept]:
@@ -45,6 +49,11 @@ def write(connection: sa.Connection, node_uuid: str, ports: Ports) -> list[str]:
     for row in kept:
         if changes := _changes(row, ports) | networks.get(row.address, {}):
             connection.execute(sa.update(table).where(table.c.id == row.id).values(changes | {'updated_at': now()}))
+    if omitted := len(new) - len(added):
+        problems.append(
+            f'{omitted} network interfaces got no port, because [inspection] max_ports is {max_ports}. '
+            'Raise it if the node really has so many.'
+        )
     return [
         f'No port was added for the MAC address {mac}, because a port of another node has it.'
         for mac in sorted(row.address for row in others)

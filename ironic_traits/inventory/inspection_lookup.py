@@ -49,6 +49,13 @@ def find(connection: sa.Connection, data: InspectionData, node_uuid: str | None 
     return uuid or by_bmc.pop()
 
 
+def is_expected(connection: sa.Connection) -> bool:
+    """Whether any node waits for data."""
+    nodes = tables.nodes.c
+    query = sa.select(nodes.id).where(nodes.provision_state == states.INSPECTWAIT).limit(1)
+    return connection.scalar(query) is not None
+
+
 def bmc_addresses(driver_info: Mapping[str, Any]) -> set[str]:
     """Return the hosts in the addresses of a node's BMC, in lower case. Names are not resolved.
 

@@ -77,6 +77,16 @@ def put(context: Context, ident: str, data: InspectionData) -> node_inventories.
     return inventory
 
 
+def check_expected(context: Context) -> None:
+    """Raise ResourceNotFound unless a node waits for the data of a ramdisk.
+
+    :raises failures.ResourceNotFound: none does.
+    """
+    with context.read() as connection:
+        if not inspection_lookup.is_expected(connection):
+            raise failures.ResourceNotFound(hint='')
+
+
 @retried
 def receive(context: Context, data: InspectionData, node_uuid: str | None = None) -> str:
     """Store the data that a ramdisk has sent, and let a worker end the inspection of its node.
@@ -122,7 +132,7 @@ def finish(
     previous = node_inventories.read(connection, node.id, previous=True) if 'raid-device' in options.hooks else None
     before = previous.document if previous else {}
     findings = inspection_hooks.run(options, node.uuid, node.properties, inventory.document, before)
-    for event in inspected_ports.write(connection, node.uuid, findings.ports):
+    for event in inspected_ports.write(connection, node.uuid, findings.ports, options.max_ports):
         history.record(connection, author(node.uuid, moment, history.INSPECTION, event, severity=history.WARNING))
     if findings.properties != node.properties:
         change(connection, node, {'properties': findings.properties})

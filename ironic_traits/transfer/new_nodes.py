@@ -68,7 +68,7 @@ def _typed(context, datatype, document):
     body = json.dumps(document).encode()
     if len(body) > context.conf.api.max_request_body_size:
         raise Unusual
-    return request_body.typed(datatype, request_body.parse(body))
+    return request_body.typed(datatype, request_body.parse(context, body))
 
 
 def _protection(context, row, later):

@@ -131,7 +131,8 @@ def test_ramdisks_can_be_refused(shared_database_url, app, client):
     assert state(client, uuid) == 'inspect wait'
 
 
-def test_versions(client):
+def test_versions(app, client):
+    waiting(app, client)
     for version in ('1.2', '1.83'):
         response = client.ask('POST', PATH, ramdisk_data(MACS[0]), version=version)
         assert (response.status_int, '1.84' in message(response)) == (404, True)
@@ -151,13 +152,15 @@ BAD = {
 }
 
 
-def test_bad_data_of_a_ramdisk(client):
+def test_bad_data_of_a_ramdisk(app, client):
+    waiting(app, client)
     for case, (body, sentence) in BAD.items():
         response = post(client, body)
         assert (response.status_int, sentence in message(response)) == (400, True), case
 
 
-def test_only_some_problems_are_named(client):
+def test_only_some_problems_are_named(app, client):
+    waiting(app, client)
     response = post(client, {'inventory': {'interfaces': [{}] * 1000}})
     assert message(response).count('is required') == 10
 

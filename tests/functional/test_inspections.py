@@ -185,13 +185,14 @@ def test_bad_data_of_a_client(client):
         assert (response.status_int, sentence in message(response)) == (400, True), case
 
 
-def test_the_size_of_data(shared_database_url, client):
-    """Inspection data has its own size limit. Other requests keep theirs."""
+def test_the_size_of_data(app, shared_database_url, client):
+    """Inspection data has its own size limits. Other requests keep theirs."""
     uuid = client.node()['uuid']
-    options = {'api__max_request_body_size': 1000, 'inspection__max_data_size': 3000}
-    with make_app(shared_database_url, **options) as small:
+    waiting(app, client)
+    options = {'inspection__max_data_size': 3000, 'inspection__max_ramdisk_data_size': 2500}
+    with make_app(shared_database_url, api__max_request_body_size=1000, **options) as small:
         own = type(client)(small)
-        for size, statuses in ((2000, (200, 404, 413)), (4000, (413, 413, 413))):
+        for size, statuses in ((2000, (200, 404, 413)), (2800, (200, 413, 413)), (4000, (413, 413, 413))):
             body = {'inventory': {'interfaces': [{'mac_address': MACS[0]}], 'x': 'x' * size}}
             answers = (
                 own.ask('PUT', f'/v1/nodes/{uuid}/inventory', body),

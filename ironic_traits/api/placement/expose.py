@@ -80,10 +80,11 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
                 arguments['query'] = _query(validation.at(queries, context.minor))
             if target:
                 context.can(*rules, target=target(arguments['query']))
-            if bodies:
-                look_up = functools.partial(exists, context, *path[:1]) if exists else None
-                arguments['body'] = _document(raw, validation.at(bodies, context.minor), look_up)
-            return _with_times(context, method(self, context, *path, **arguments))
+            with request_body.turn(raw):
+                if bodies:
+                    look_up = functools.partial(exists, context, *path[:1]) if exists else None
+                    arguments['body'] = _document(context, raw, validation.at(bodies, context.minor), look_up)
+                return _with_times(context, method(self, context, *path, **arguments))
 
         exposed = common.route(method, respond)
         exposed.rules = rules
@@ -136,7 +137,7 @@ def _query(validator):
     return arguments
 
 
-def _document(raw, validator, look_up):
+def _document(context, raw, validator, look_up):
     """Return the document of a body; None if the validator is None.
 
     :param look_up: function that raises if the resource at the path does not exist; None for no such function.
@@ -144,7 +145,7 @@ def _document(raw, validator, look_up):
     if validator is None:
         return None
     try:
-        document = request_body.parse(raw)
+        document = request_body.parse(context, raw)
         validation.check(validator, document, 'JSON does not validate')
     except Failure:
         if look_up:

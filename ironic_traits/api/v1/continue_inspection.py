@@ -5,7 +5,7 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_fields, node_types
-from ironic_traits.api.v1.inspection_types import RAMDISK_DATA, max_size
+from ironic_traits.api.v1.inspection_types import RAMDISK_DATA
 from ironic_traits.context import Grant
 from ironic_traits.inventory import inspections, nodes
 
@@ -26,6 +26,19 @@ class InspectedNode(types.Base):
     config = types.OBJECT
 
 
+def _check_served(context):
+    """Raise unless the route is enabled, served at the version of the request, and a node waits for data."""
+    if not context.conf.api.enable_ramdisk_endpoints:
+        raise failures.Forbidden(rule=_PATH)
+    if FIRST < context.minor < SINCE:
+        raise _too_early()
+    inspections.check_expected(context)
+
+
+def _too_early():
+    return failures.ResourceNotFound(hint=f' POST {_PATH} needs API version 1.{SINCE}.')
+
+
 class ContinueInspectionController(Resource):
     """The data of inspections, as ramdisks send it. They cannot authenticate."""
 
@@ -35,23 +48,16 @@ class ContinueInspectionController(Resource):
         'baremetal:driver:ipa_continue_inspection',
         InspectedNode,
         query={'node_uuid': types.UUID},
-        body=Body(RAMDISK_DATA, max_size=max_size),
+        body=Body(RAMDISK_DATA, max_size=lambda conf: conf.inspection.max_ramdisk_data_size, check=_check_served),
         statuses=(202,),
     )
     def post(self, context, /, *, body, node_uuid=None):
-        _check_served(context, node_uuid)
+        if node_uuid and context.minor < SINCE:
+            raise _too_early()
         if not (body.macs or body.bmc_addresses or node_uuid):
             raise failures.InvalidInput(reason='No lookup information provided')
         uuid = inspections.receive(context, body, node_uuid)
         return Response(_shown(context, uuid), status=202)
-
-
-def _check_served(context, node_uuid):
-    """Raise unless the route is enabled, and served at the version of the request."""
-    if not context.conf.api.enable_ramdisk_endpoints:
-        raise failures.Forbidden(rule=_PATH)
-    if context.minor < SINCE and (context.minor != FIRST or node_uuid):
-        raise failures.ResourceNotFound(hint=f' POST {_PATH} needs API version 1.{SINCE}.')
 
 
 def _shown(context, uuid):

@@ -34,8 +34,3 @@ class NodeInventory(types.Base):
 
     inventory = types.OBJECT
     plugin_data = types.OBJECT
-
-
-def max_size(conf):
-    """Return the largest body with the data of an inspection, in bytes: ``max_size`` of ``expose.Body``."""
-    return conf.inspection.max_data_size

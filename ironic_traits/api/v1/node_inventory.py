@@ -6,7 +6,7 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
-from ironic_traits.api.v1.inspection_types import CLIENT_DATA, NodeInventory, max_size
+from ironic_traits.api.v1.inspection_types import CLIENT_DATA, NodeInventory
 from ironic_traits.inventory import inspections
 
 #: The minor version that brought the inventory of a node.
@@ -32,7 +32,7 @@ class NodeInventoryController(Resource):
         of=access.node,
         since=SINCE,
         before=405,
-        body=Body(CLIENT_DATA, max_size=max_size),
+        body=Body(CLIENT_DATA, max_size=lambda conf: conf.inspection.max_data_size),
     )
     def put(self, context, node_ident, /, *, body):
         return orjson.Fragment(inspections.put(context, node_ident, body).json)

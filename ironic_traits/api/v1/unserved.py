@@ -96,7 +96,7 @@ def _check_version(context, what, since, status):
 
 def _check_heartbeat(context):
     """Raise InvalidInput if Ironic would refuse the heartbeat itself."""
-    document = body.parse(body.content(context) or b'{}')
+    document = body.parse(context, body.content(context) or b'{}')
     if not isinstance(document, dict) or document.get('callback_url') is None:
         raise failures.InvalidInput(reason='Missing mandatory parameter: callback_url')
     if document.get('agent_token') is None:
