@@ -5,11 +5,10 @@ import http.client
 import threading
 import time
 
-import sqlalchemy as sa
-
 from ironic_traits import logs
 from ironic_traits.api import microversions
 from ironic_traits.cmd import addresses, console
+from ironic_traits.conf import database_name
 from ironic_traits.version import version
 
 _STRATEGIES = {
@@ -77,7 +76,7 @@ def text(conf):
         verb='serves the Placement API at' if placement else 'listens on',
         url=addresses.url(conf),
         strategy=_STRATEGIES[strategy].format(file=conf.api.http_basic_auth_user_file),
-        database=sa.make_url(conf.database.connection).render_as_string(hide_password=True),
+        database=database_name(conf),
         log=logs.destinations(),
         worker='started' if conf.start_worker else 'not started: nodes change state when ironic-traits-worker runs',
     )

@@ -9,11 +9,11 @@ import contextlib
 import functools
 import sys
 
-import sqlalchemy as sa
 import tqdm
 
 from ironic_traits import app
 from ironic_traits.cmd import setup
+from ironic_traits.conf import database_name
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.one_transaction import OneTransaction
@@ -46,7 +46,7 @@ def export_file(conf, database):
         sys.exit(str(error))
     # On stderr, because the document may go to stdout.
     summary = documents.summary(export.document)
-    print(f'Exported {summary} from {_name(conf)} to {_target(path)}.{export.remark()}', file=sys.stderr)
+    print(f'Exported {summary} from {database_name(conf)} to {_target(path)}.{export.remark()}', file=sys.stderr)
 
 
 def import_file(conf, database):
@@ -86,7 +86,7 @@ def import_file(conf, database):
     if dry_run:
         print('This was a dry run: nothing was imported.')
     else:
-        print(f'Imported {_source(conf.command.file)} into {_name(conf)}.')
+        print(f'Imported {_source(conf.command.file)} into {database_name(conf)}.')
     if outcome.refused:
         sys.exit(refusal)
 
@@ -153,10 +153,6 @@ def _print_problems(sentences):
         print(sentence, file=sys.stderr)
     if len(sentences) > _MAX_PROBLEMS:
         print(f'… and {len(sentences) - _MAX_PROBLEMS} more.', file=sys.stderr)
-
-
-def _name(conf):
-    return sa.make_url(conf.database.connection).render_as_string(hide_password=True)
 
 
 def _source(path):

@@ -8,6 +8,7 @@ from oslo_config import cfg
 
 from ironic_traits import validation
 from ironic_traits.cmd import rules, setup
+from ironic_traits.conf import database_name
 from ironic_traits.db import migrations, online_migrations, revisions
 from ironic_traits.inventory import change_feed, history_purge, reservations
 from ironic_traits.placement import standard
@@ -36,17 +37,25 @@ def upgrade(conf, database):
     """Upgrade the schema to the newest version, add missing standard names, and print the version."""
     migrations.upgrade(database)
     standard.sync(database)
-    print(revisions.current(database))
+    version(conf, database)
+
+
+def _name(conf):
+    """Print which database is used. It goes to stderr, because scripts read the version from stdout."""
+    print(f'Database: {database_name(conf)}', file=sys.stderr)
 
 
 def version(conf, database):
     """Print the version of the schema."""
-    print(revisions.current(database) or 'none')
+    current = revisions.current(database)
+    _name(conf)
+    print(current or 'none')
 
 
 def check(conf, database):
     """Exit with 1 unless the schema is the newest."""
     current, newest = revisions.current(database), revisions.newest()
+    _name(conf)
     print(f'{current or "none"}, the newest is {newest}')
     if current != newest:
         sys.exit(1)

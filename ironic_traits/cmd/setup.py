@@ -120,13 +120,14 @@ def database(settings, create=False):
         sys.exit(f'The database cannot be used: {reason} (set by --database or [database] connection)')
 
 
-def schema(settings):
+def schema(settings, create=True):
     """Create or upgrade the schema of a SQLite database; check that of a database server.
 
     :param settings: ConfigOpts.
+    :param create: whether to create a SQLite database that does not exist yet.
     :raises SystemExit: this release cannot use the schema.
     """
-    with database(settings, create=True) as opened:
+    with database(settings, create) as opened:
         current = revisions.current(opened)
         if revisions.is_newer(current):
             _check_newer(opened, current)

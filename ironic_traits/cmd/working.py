@@ -1,13 +1,17 @@
 """The implementation of ironic-traits-worker. Any number of workers may share one database."""
 
 import contextlib
+import logging
 import signal
 
 from ironic_traits import upkeep, wakeup
 from ironic_traits.cmd import setup, supervisor
+from ironic_traits.conf import database_name
 from ironic_traits.heartbeat import Heartbeat
 from ironic_traits.service import Service
 from ironic_traits.worker import Worker
+
+LOG = logging.getLogger(__name__)
 
 
 def work():
@@ -17,9 +21,11 @@ def work():
     if not supervised:
         # Otherwise ironic-traits-api, which has the same configuration, has printed the warnings.
         setup.warn(conf)
-    setup.schema(conf)
+    # A database that does not exist is a mistyped path: a worker has nothing to do in an empty one.
+    setup.schema(conf, create=False)
     with setup.usable():
         service = Service(conf)
+    LOG.info('Database: %s', database_name(conf))
     with contextlib.closing(service):
         worker = Worker(service, wakeup.receiver())
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -8,6 +8,7 @@ import contextlib
 import ipaddress
 import os
 
+import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_db import options as db_options
 from oslo_log import log
@@ -68,7 +69,7 @@ def make(argv=(), cli=()):
     :param argv: command-line arguments, without the program's name.
     :param cli: additional command-line options.
     :returns: an oslo.config ConfigOpts, parsed and checked.
-    :raises oslo_config.cfg.Error: a file does not exist, or a value is invalid.
+    :raises oslo_config.cfg.Error: a file does not exist or may not be read, or a value is invalid.
     """
     conf = cfg.ConfigOpts()
     set_library_defaults()
@@ -83,9 +84,34 @@ def make(argv=(), cli=()):
     policy_opts.set_defaults(conf)
     conf.register_cli_opts(cli)
     conf(list(argv), project='ironic-traits', version=version())
+    _check_directories(conf)
     conf.set_override('connection', _database_url(conf), group='database')
     _check_values(conf)
     return conf
+
+
+def _check_directories(conf):
+    """Raise Error for a directory of configuration files that may not be read.
+
+    oslo.config takes such a directory for an empty one. The service would run with its defaults: without
+    authentication, on an empty database.
+    """
+    is_default = conf.config_file == conf.default_config_files
+    directories = [os.path.expanduser('~/.ironic-traits'), '/etc/ironic-traits'] if is_default else []
+    for directory in [*directories, *conf.config_dir]:
+        try:
+            names = os.listdir(directory)
+            # A directory whose files are listed may still not be entered.
+            all(os.stat(os.path.join(directory, name)) for name in names[:1])
+        except PermissionError as error:
+            if os.path.isdir(directory):
+                raise cfg.Error(
+                    f'{directory} may not be read by this user. Run the command as the user of the service, or say '
+                    'where the configuration is: --config-file FILE --config-dir DIRECTORY.'
+                ) from error
+        except OSError:
+            # It does not exist, or has a broken link.
+            continue
 
 
 def _check_values(conf):
@@ -121,6 +147,11 @@ def _database_url(conf):
     if conf.database.connection:
         return conf.database.connection
     return 'sqlite:///' + os.path.join(os.path.abspath(conf.state_path), 'ironic-traits.sqlite')
+
+
+def database_name(conf):
+    """Return the URL of the database, without its password, for people."""
+    return sa.make_url(conf.database.connection).render_as_string(hide_password=True)
 
 
 def set_library_defaults():

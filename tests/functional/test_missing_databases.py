@@ -13,6 +13,7 @@ COMMANDS = [
     ['ironic-traits-manage', 'inventory', 'export', '-'],
     ['ironic-traits-manage', 'inventory', 'import', 'rack.yaml'],
     ['ironic-traits-status', 'upgrade', 'check'],
+    ['ironic-traits-worker'],
 ]
 
 
@@ -33,8 +34,10 @@ def test_missing_database_is_not_created(tmp_path, command):
 
 
 def test_upgrade_creates_the_database(tmp_path):
-    assert run(tmp_path, 'ironic-traits-manage', 'db', 'upgrade').returncode == 0
-    assert run(tmp_path, 'ironic-traits-manage', 'db', 'check').returncode == 0
+    database = f'Database: sqlite:///{tmp_path}/ironic-traits-data/ironic-traits.sqlite\n'
+    for command in ('upgrade', 'version', 'check'):
+        done = run(tmp_path, 'ironic-traits-manage', 'db', command)
+        assert (done.returncode, done.stderr) == (0, database)
     assert (tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite').stat().st_mode & 0o777 == 0o600
 
 

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from tests.support import programs, servers
+from tests.support import commands, programs, servers
 from tests.support.http_client import ask, make
 from tests.support.service import Server, upgraded
 from tests.support.terminal import CTRL_C, Terminal, descendants, has_imported, is_running
@@ -159,6 +159,7 @@ def test_ctrl_c_finishes_what_is_in_flight(tmp_path):
 
 def test_ctrl_c_for_a_worker(tmp_path):
     database = f'sqlite:///{tmp_path}/own.sqlite'
+    commands.run('ironic-traits-manage', '--database', database, 'db', 'upgrade')
     with Terminal('ironic-traits-worker', '--database', database, cwd=tmp_path) as terminal:
         terminal.wait_for(', pid ')
         terminal.press(CTRL_C)

@@ -97,6 +97,7 @@ def test_wrong_configuration(text, reason, workers, tmp_path):
 
 @pytest.mark.parametrize('program', ['ironic-traits-api', 'ironic-traits-worker'])
 def test_rules_that_are_invalid(program, tmp_path):
+    commands.run('ironic-traits-manage', 'db', 'upgrade', cwd=tmp_path)
     (tmp_path / 'gold.yaml').write_text('- name: one\n- name: two\n')
     (tmp_path / 'wrong.conf').write_text('[inspection]\nrules_dirs = .\n')
     options = ['--config-file', 'wrong.conf', '--port', str(servers.free_port())]
