@@ -8,21 +8,24 @@ import yaml
 #: How deep YAML may be nested: deeper than any document of the API in a file (``api.nesting``).
 MAX_DEPTH = 100
 _TOO_DEEP = f'the file is nested deeper than {MAX_DEPTH}'
+#: How many values the aliases of a file may repeat. The standard traits of 10,000 nodes are fewer.
+MAX_REPEATED = 1_000_000
+_TOO_MANY = f'the aliases of the file stand for more than {MAX_REPEATED} values'
 
 
 def load(text: str) -> Any:
     """Return the document in a YAML text.
 
-    :raises ValueError: it is nested too deep.
+    :raises ValueError: it is nested too deep, or its aliases stand for too many values.
     :raises yaml.YAMLError: it is not YAML.
     """
-    _check_depth(text)
+    _check_size(text)
     return yaml.load(text, Loader=Loader)  # noqa: S506, it is a safe loader
 
 
 def compose(text: str) -> Any:
     """Return the tree of nodes of a YAML text; arguments and errors as for ``load``."""
-    _check_depth(text)
+    _check_size(text)
     return yaml.compose(text, Loader=Loader)
 
 
@@ -31,17 +34,35 @@ def dump(document: Any, width: int | None = None) -> str:
     return yaml.dump(document, Dumper=Dumper, sort_keys=False, width=width)
 
 
-def _check_depth(text: str) -> None:
-    """Raise ValueError if YAML is nested too deep.
+def _check_size(text: str) -> None:
+    """Raise ValueError if YAML is nested too deep, or if its aliases stand for too many values.
 
-    libyaml is recursive in C: it would use up the stack and end the process. To read the events is not recursive.
+    libyaml is recursive in C: it would use up the stack and end the process. To read the events is not recursive. A few
+    lines of aliases of aliases stand for millions of values, each of which is converted on its own later.
     """
-    depth = 0
+    sizes: dict[str, int] = {}
+    # For each open collection: its anchor, and the number of values in it.
+    opened: list[list[Any]] = [[None, 0]]
+    repeated = 0
     try:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > MAX_DEPTH:
-                raise ValueError(_TOO_DEEP)
+            if isinstance(event, yaml.CollectionStartEvent):
+                opened.append([event.anchor, 1])
+                if len(opened) > MAX_DEPTH + 1:
+                    raise ValueError(_TOO_DEEP)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                anchor, size = opened.pop()
+                opened[-1][1] += size
+                sizes[anchor] = size
+            elif isinstance(event, yaml.ScalarEvent):
+                opened[-1][1] += 1
+                sizes[event.anchor] = 1
+            elif isinstance(event, yaml.AliasEvent):
+                size = sizes.get(event.anchor, 1)
+                opened[-1][1] += size
+                repeated += size
+                if repeated > MAX_REPEATED:
+                    raise ValueError(_TOO_MANY)
     except yaml.YAMLError as error:
         # libyaml has a limit of its own since 0.2.6. It may read 1,000 brackets before it reports the first event.
         if 'exceeded maximum nesting depth' in str(error):

@@ -5,7 +5,7 @@ from cliff import columns
 from osc_lib import exceptions
 from osc_lib.command import command
 
-from ironic_traits import clauses, osc
+from ironic_traits import clauses, osc, yaml_documents
 from ironic_traits.osc import node_selection, requests, trait_options
 from ironic_traits.osc.option_types import nonempty
 
@@ -131,8 +131,8 @@ def _check_flavor_options(parsed):
 def _read(path):
     try:
         with open(0 if path == '-' else path, encoding='utf-8') as file:
-            document = yaml.safe_load(file)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            document = yaml_documents.load(file.read())
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise exceptions.CommandError(f'{path}: {error}') from error
     if not isinstance(document, dict) or not all(isinstance(specs, dict) for specs in document.values()):
         raise exceptions.CommandError(f'{path} must have flavors: {{name: {{extra spec: value}}}}')
