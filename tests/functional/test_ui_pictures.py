@@ -30,7 +30,7 @@ PICTURES = {
 def test_each_picture_is_shown():
     named = re.findall(r'_static/look-around/(\w+)\.png', (DOC / 'look-around.rst').read_text())
     assert set(named) == set(PICTURES) == {path.stem for path in FOLDER.iterdir()}
-    assert '_static/look-around/nodes.png' in (DOC.parents[1] / 'README.rst').read_text()
+    assert '_static/look-around/why.png' in (DOC.parents[1] / 'README.rst').read_text()
 
 
 @pytest.mark.skipif(not os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'), reason='writes files')
