@@ -191,6 +191,9 @@ def writes(edits: Iterable[tuple[int, Edit]]) -> Iterator[Write]:
     return rows.writes()
 
 
+#: What the databases distinguish.
+_TICK = datetime.timedelta(microseconds=1)
+
 #: {names: ids of the nodes that have a row for each of the names}.
 _Groups = dict[frozenset[str], list[int]]
 
@@ -236,8 +239,14 @@ class _Rows:
             self._promoted.append({f'of_{key}': value for key, value in _row(node_id, name, holds[first]).items()})
         stored = () if old == [*holds] else old[1:]
         self._release(node_id, name, set(stored).difference(further))
-        for source in set(further).difference(stored):
-            self._further.append(_row(node_id, name, holds[source]) | {'source': source})
+        latest = holds[first].since
+        for source in further:
+            if source not in stored:
+                since = _later(holds[source].since, latest)
+                self._further.append(_row(node_id, name, holds[source]) | {'source': source, 'since': since})
+                latest = since
+            else:
+                latest = holds[source].since
 
     def _release(self, node_id: int, name: str, further: Iterable[str]) -> None:
         for source in further:
@@ -260,6 +269,16 @@ class _Rows:
         ):
             if rows:
                 yield Write(statement, rows)
+
+
+def _later(moment: datetime.datetime | None, latest: datetime.datetime | None) -> datetime.datetime | None:
+    """Return a time after ``latest``, which is that of the hold before. The times of the holds have their order.
+
+    Several writes may have the same time: the clock of SQLite counts milliseconds.
+    """
+    if moment is None or latest is None:
+        return moment
+    return max(moment, latest + _TICK)
 
 
 def _group(groups: _Groups, names: Iterable[str], node_id: int) -> None:

@@ -3,7 +3,9 @@
 import itertools
 
 import pytest
+import sqlalchemy as sa
 
+from ironic_traits.db import tables
 from tests.support.client import Client
 from tests.support.concurrency import at_once
 from tests.support.personas import headers
@@ -66,6 +68,31 @@ def test_traits_survive_the_writes_of_others(client, order):
         'CUSTOM_LEASED',
         'CUSTOM_RACK_7',
     ]
+
+
+def test_sources_have_the_order_of_their_writes(client):
+    """Also those with the same time: the clock of SQLite counts milliseconds."""
+    sources = [f'site-{number}' for number in range(40, 0, -1)]
+    node = golden(client)
+    for source in sources:
+        write(client, node, source, 'CUSTOM_A')
+    assert sources_of(client, node)['CUSTOM_A'] == sources
+    write(client, node, sources[0])
+    assert sources_of(client, node)['CUSTOM_A'] == sources[1:]
+    write(client, node, sources[0], 'CUSTOM_A')
+    assert sources_of(client, node)['CUSTOM_A'] == [*sources[1:], sources[0]]
+
+
+def test_a_clock_that_was_set_back_keeps_the_order(app, client):
+    """A later write has a later time than the write before, whatever the clock of the database says."""
+    node = golden(client)
+    for source in ('c', 'b'):
+        write(client, node, source, 'CUSTOM_A')
+    with app.service.write() as connection:
+        for table in (tables.node_traits, tables.node_trait_sources):
+            connection.execute(sa.update(table).values(since=sa.literal_column("'2100-01-01 00:00:00.000000'")))
+    write(client, node, 'a', 'CUSTOM_A')
+    assert sources_of(client, node)['CUSTOM_A'] == ['c', 'b', 'a']
 
 
 def test_what_an_operator_removes_stays_removed(client):
