@@ -3,8 +3,7 @@
 import dataclasses
 from collections import Counter
 
-from oslo_utils import strutils
-
+from ironic_traits import masks
 from ironic_traits.deploy import base
 
 #: {action: the kind of its steps}. The kind is part of names: deploy_steps (argument), deploy_step (field).
@@ -65,7 +64,7 @@ def shown(action, step):
 
 def masked(step):
     """Return a step with the secrets in its arguments masked."""
-    return strutils.mask_dict_password(step, '******')
+    return masks.masked(step)
 
 
 def merged(requested, of_templates):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from ironic_traits import failures
+from ironic_traits import failures, masks
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
@@ -254,7 +254,7 @@ def _instance(
     if request.configdrive is not None:
         changes['configdrive'] = request.configdrive
         # As in Ironic, which masks it there.
-        changes['instance_info'] = {**locked_node.instance_info, 'configdrive': secrets.MASK}
+        changes['instance_info'] = {**locked_node.instance_info, 'configdrive': masks.MASK}
     return changes
 
 

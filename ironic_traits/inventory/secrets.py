@@ -9,13 +9,12 @@ from typing import Any
 
 import orjson
 import sqlalchemy as sa
-from oslo_utils import strutils
 
+from ironic_traits import masks
 from ironic_traits.context import Context
 from ironic_traits.db.annotations import Values
 from ironic_traits.resources import RESOURCES
 
-MASK = '******'
 #: {table: {field: policy rule that allows the caller to see it unmasked, or NOBODY}}.
 RULES = {each.name: each.secrets for each in RESOURCES if each.secrets}
 #: Shown if a row has no masked text. Only another program can have written such a row.
@@ -56,9 +55,9 @@ def column(table: sa.Table, field: str, is_masked: bool) -> sa.Label[str]:
 
 def _text(field: str, document: Any) -> str:
     if field == 'steps':
-        steps = [step | {'args': strutils.mask_dict_password(step['args'], MASK)} for step in document]
+        steps = [step | {'args': masks.masked(step['args'])} for step in document]
         return orjson.dumps(steps).decode()
-    masked = strutils.mask_dict_password(document, MASK)
+    result = masks.masked(document)
     if field == 'instance_info':
-        masked |= {key: MASK for key in ('configdrive', 'image_url') if key in masked}
-    return orjson.dumps(masked).decode()
+        result |= {key: masks.MASK for key in ('configdrive', 'image_url') if key in result}
+    return orjson.dumps(result).decode()

@@ -2,10 +2,8 @@
 
 import json
 
-from oslo_utils import strutils
-
+from ironic_traits import masks
 from ironic_traits.resources.values import differ
-from ironic_traits.transfer.documents import MASK
 
 #: Keys of ``instance_info`` that hold secrets, which oslo.utils does not recognize by their names.
 _SECRET_KEYS = ('configdrive', 'image_url')
@@ -58,9 +56,9 @@ def traits(item_label, old, new, source=None):
 
 
 def masked(document):
-    """Return a JSON object with its secrets replaced by ``MASK``."""
-    result = strutils.mask_dict_password(document, MASK)
-    return result | {key: MASK for key in _SECRET_KEYS if key in result}
+    """Return a JSON object with its secrets replaced by ``masks.MASK``."""
+    result = masks.masked(document)
+    return result | {key: masks.MASK for key in _SECRET_KEYS if key in result}
 
 
 def _text(document, key):

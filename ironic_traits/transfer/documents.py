@@ -11,6 +11,7 @@ from oslo_utils import uuidutils
 
 from ironic_traits import resources
 from ironic_traits.deploy import states
+from ironic_traits.masks import MASK
 from ironic_traits.matching.sources import OPERATOR, is_reserved
 from ironic_traits.matching.traits import is_trait
 from ironic_traits.resources.fields import Resource
@@ -22,8 +23,6 @@ STATES = ('provision_state', 'power_state')
 TRAITS = ('traits', 'trait_sources')
 #: Why a node is in maintenance. The API sets it together with ``maintenance``.
 REASON = 'maintenance_reason'
-#: The text that a service shows instead of a secret.
-MASK = '******'
 
 
 @dataclasses.dataclass(frozen=True)

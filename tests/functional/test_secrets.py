@@ -4,6 +4,7 @@ import orjson
 import pytest
 import sqlalchemy as sa
 
+from ironic_traits import masks
 from ironic_traits.db import tables
 from ironic_traits.inventory import secrets
 from tests.support.client import Client
@@ -69,7 +70,7 @@ def test_policy_decides_who_sees_secrets(shared_database_url, tmp_path, field):
         admin = system | {'X-Roles': 'admin,manager,member,reader'}
         body = {'driver': 'fake-hardware', field: {'password': 'hush'}}
         node = client.ask('POST', '/v1/nodes', body, headers=admin).json
-        for headers, shown in ((admin, 'hush'), (system | {'X-Roles': 'member,reader'}, secrets.MASK)):
+        for headers, shown in ((admin, 'hush'), (system | {'X-Roles': 'member,reader'}, masks.MASK)):
             for path in (f'/v1/nodes/{node["uuid"]}', f'/v1/nodes/{node["uuid"]}?fields={field}'):
                 assert client.ask('GET', path, headers=headers).json[field] == {'password': shown}
 

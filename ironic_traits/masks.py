@@ -1,0 +1,35 @@
+"""The masking of secrets in JSON objects, in all places alike: driver_info, steps, differences of files."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_utils import strutils
+
+MASK = '******'
+#: What a key of a secret may contain, besides the words of oslo.utils. Keys are compared in lower case, without
+#: underscores, dashes and blanks. oslo.utils does not mask an object below such a key.
+_WORDS = (
+    *('apikey', 'accesskey', 'authkey', 'privkey', 'privatekey', 'cryptokey', 'encryptionkey', 'keycontents'),
+    *('credential', 'passcode', 'passphrase', 'passwd', 'password', 'secret', 'snmpcommunity', 'token'),
+)
+_NO_SEPARATORS = str.maketrans('', '', '_- ')
+
+
+def masked(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON object with its secrets replaced by ``MASK``, in nested objects and lists, too."""
+    return strutils.mask_dict_password({key: _value(key, value) for key, value in document.items()}, MASK)
+
+
+def _value(key: Any, value: Any) -> Any:
+    if _is_secret(key) and value is not None and not isinstance(value, bool):
+        return MASK
+    if isinstance(value, Mapping):
+        return {name: _value(name, each) for name, each in value.items()}
+    return [_value(None, each) for each in value] if isinstance(value, list) else value
+
+
+def _is_secret(key: Any) -> bool:
+    if not isinstance(key, str):
+        return False
+    plain = key.lower().translate(_NO_SEPARATORS)
+    return any(word in plain for word in _WORDS)
