@@ -16,6 +16,8 @@ from ironic_traits.api import exceptions
 from ironic_traits.api.resource import READS
 
 _JSON = re.compile(r'application/([a-z0-9.-]+\+)?json\s*(;|$)', re.IGNORECASE)
+#: A host name, or an IP address, and a port (section 3.2.2 of RFC 3986). Links in responses contain it.
+_HOST = re.compile(r'([\w.~-]+|\[[0-9a-f:.]+\])(:\d*)?', re.IGNORECASE | re.ASCII)
 
 
 _PORTS = {'http': 80, 'https': 443}
@@ -89,6 +91,8 @@ class Browsers:
     def _failure(self, environ):
         """Return the failure that refuses a request; None if it is allowed."""
         host = environ.get('HTTP_HOST', '')
+        if not _HOST.fullmatch(host):
+            return failures.InvalidInput(reason='The Host header is neither a host name nor an IP address.')
         if not self._any_host and not self._is_allowed(host):
             return failures.HostNotAllowed(host=host)
         if _has_body(environ) and not _JSON.match(environ.get('CONTENT_TYPE') or ''):

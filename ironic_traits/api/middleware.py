@@ -89,7 +89,8 @@ class Middleware:
         if 'HTTP_HOST' not in environ:
             # An HTTP/1.0 request may have no Host header. Its links get the name of this host.
             conf = self._service.conf
-            environ['HTTP_HOST'] = f'{conf.host}:{conf.port}'
+            host = f'[{conf.host}]' if ':' in conf.host else conf.host
+            environ['HTTP_HOST'] = f'{host}:{conf.port}'
         base = self._public_endpoint or _url(
             environ['wsgi.url_scheme'], environ['HTTP_HOST'], environ.get('SCRIPT_NAME', '')
         )

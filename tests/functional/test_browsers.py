@@ -107,10 +107,35 @@ FOREIGN = [
     'attacker.example:6385',
     '127.0.0.1.attacker.example',
     'localhost.example',
+]
+MALFORMED = [
+    'a b',
+    'x/../y',
+    '',
+    ' ',
+    'x?y',
+    'x#y',
+    'user@x',
     'a.b:x',
     '[::',
+    '[x]',
+    ':80',
+    'x"y',
+    "x'y",
+    '<b>',
+    'a:1:2',
 ]
-OWN = ['127.0.0.1:6385', 'localhost', 'LOCALHOST:1', 'x.localhost', '[::1]:6385', '192.0.2.1', 'ironic-traits:6385']
+OWN = [
+    'node_1',
+    'localhost:',
+    '127.0.0.1:6385',
+    'localhost',
+    'LOCALHOST:1',
+    'x.localhost',
+    '[::1]:6385',
+    '192.0.2.1',
+    'ironic-traits:6385',
+]
 
 
 @pytest.mark.parametrize('host', FOREIGN)
@@ -120,6 +145,15 @@ def test_foreign_hosts(client, host):
         assert response.status_int == 400
         assert 'allowed_hosts' in response.text
     assert client.ask('GET', '/healthcheck', headers={'Host': host}).status_int == 200
+
+
+@pytest.mark.parametrize('host', MALFORMED)
+def test_malformed_hosts(client, host):
+    """They would be in the links of responses."""
+    for path in ('/v1/nodes', '/v1', '/', '/placement/traits'):
+        response = client.ask('GET', path, headers={'Host': host})
+        assert response.status_int == 400
+        assert 'The Host header is neither a host name nor an IP address.' in response.text
 
 
 @pytest.mark.parametrize('host', OWN)
