@@ -10,7 +10,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exception
 from oslo_log.log import LogConfigError
 
-from ironic_traits import conf, logs, validation
+from ironic_traits import conf, extras, logs, validation
 from ironic_traits.db import revisions
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers
@@ -32,7 +32,7 @@ _EXTRAS = {'postgresql': 'postgresql', 'mysql': 'mariadb', 'mariadb': 'mariadb'}
 def openstacksdk():
     """Exit with one sentence unless openstacksdk is installed. The service reads clouds with it."""
     if importlib.util.find_spec('openstack') is None:
-        sys.exit("openstacksdk is not installed. Run: pip install 'ironic-traits[mirror]'")
+        sys.exit(f'openstacksdk is not installed. Run: {extras.installation("mirror")}')
 
 
 def configuration(argv, cli=()):
@@ -109,7 +109,7 @@ def database(settings, create=False):
         sys.exit(f'The database cannot be used: {error} (set by --database or [database] connection)')
     except ImportError as error:
         extra = _EXTRAS.get(sa.make_url(settings.database.connection).get_backend_name(), 'postgresql')
-        sys.exit(f"The database cannot be used: {error}. Install its driver: pip install 'ironic-traits[{extra}]'")
+        sys.exit(f'The database cannot be used: {error}. Install its driver: {extras.installation(extra)}')
     except _UNUSABLE as error:
         reason = str(error).strip().splitlines()[0]
         url = sa.make_url(settings.database.connection)

@@ -6,6 +6,8 @@ import threading
 import time
 import typing
 
+from ironic_traits import extras
+
 #: The first and the last version that this code can use. The first one brought generations of consumers.
 MINIMUM, MAXIMUM = 28, 39
 #: The versions that allow providers to move to another parent, and that brought types of consumers.
@@ -163,7 +165,7 @@ def _of_cloud(cloud: str, url: str | None) -> typing.Any:
     try:
         import openstack.config
     except ImportError:
-        raise Unusable("openstacksdk is not installed. Run: pip install 'ironic-traits[mirror]'") from None
+        raise Unusable(f'openstacksdk is not installed. Run: {extras.installation("mirror")}') from None
     from keystoneauth1 import adapter
 
     region: typing.Any = openstack.config.get_cloud_region(cloud=cloud, api_timeout=TIMEOUT)
