@@ -145,7 +145,7 @@ def test_a_driver_that_is_not_installed(url, module, packages, tmp_path):
     (tmp_path / f'{module}.py').write_text(f'raise ModuleNotFoundError("No module named {module!r}")')
     done = run('ironic-traits-manage', '--database', url, 'db', 'check', cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert_refused(done, f"No module named '{module}'", f'pip install {packages}>=')
-    # Whoever registers that name on PyPI would be installed.
+    # The name is free on PyPI: another project could register it.
     assert 'install ironic-traits' not in done.stderr.replace("'", '')
 
 
