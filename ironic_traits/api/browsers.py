@@ -18,8 +18,6 @@ from ironic_traits.api.resource import READS
 _JSON = re.compile(r'application/([a-z0-9.-]+\+)?json\s*(;|$)', re.IGNORECASE)
 #: A host name, or an IP address, and a port (section 3.2.2 of RFC 3986). Links in responses contain it.
 _HOST = re.compile(r'([\w.~-]+|\[[0-9a-f:.]+\])(:\d*)?', re.IGNORECASE | re.ASCII)
-
-
 _PORTS = {'http': 80, 'https': 443}
 
 

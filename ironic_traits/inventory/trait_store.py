@@ -191,7 +191,7 @@ def writes(edits: Iterable[tuple[int, Edit]]) -> Iterator[Write]:
     return rows.writes()
 
 
-#: What the databases distinguish.
+#: The smallest difference of times that the databases store.
 _TICK = datetime.timedelta(microseconds=1)
 
 #: {names: ids of the nodes that have a row for each of the names}.
@@ -241,12 +241,11 @@ class _Rows:
         self._release(node_id, name, set(stored).difference(further))
         latest = holds[first].since
         for source in further:
+            hold = holds[source]
             if source not in stored:
-                since = _later(holds[source].since, latest)
-                self._further.append(_row(node_id, name, holds[source]) | {'source': source, 'since': since})
-                latest = since
-            else:
-                latest = holds[source].since
+                hold = hold._replace(since=_later(hold.since, latest))
+                self._further.append(_row(node_id, name, hold) | {'source': source})
+            latest = hold.since
 
     def _release(self, node_id: int, name: str, further: Iterable[str]) -> None:
         for source in further:

@@ -1,7 +1,7 @@
 """Syntax trees of source files.
 
-CPython 3.11 sometimes fails in ``ast.parse`` with "AST constructor recursion depth mismatch" when other code runs in
-the same process. A process of its own is not affected.
+In CPython 3.11, ``ast.parse`` fails with "AST constructor recursion depth mismatch" when another thread of the process
+parses, too. A thread does so when it formats a traceback. A process of its own is not affected.
 """
 
 import pickle
