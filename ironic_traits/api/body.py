@@ -21,6 +21,7 @@ _MAX_DIGITS = 20
 _SEPARATOR = re.compile(rb'(?:"(?:[^"\\]++|\\.)*+"?|[^",\[{]++)*+(?:([,\[{])|\Z)', re.DOTALL)
 #: Bodies of more bytes than this are processed one after the other.
 _LARGE = 1024 * 1024
+_SMALL = 16 * 1024
 _LARGE_BODIES = threading.Lock()
 #: Seconds to wait for the other large bodies.
 _PATIENCE = 30
@@ -46,6 +47,12 @@ def turn(raw):
         yield
     finally:
         _LARGE_BODIES.release()
+
+
+def is_small():
+    """Whether the headers of the request say that it has no body, or one that needs neither memory nor time."""
+    request = pecan.request
+    return 'HTTP_TRANSFER_ENCODING' not in request.environ and (request.content_length or 0) <= _SMALL
 
 
 def converted(context, raw, datatype, optional):

@@ -94,7 +94,7 @@ def test_data_is_not_read_if_no_node_waits(tmp_path):
     with ForkedServer(upgraded(f'sqlite:///{tmp_path}/x.sqlite'), '--nostart-worker') as server:
         make(server.base)
         with connect(server) as connection:
-            connection.sendall(head('POST', PATH, 1000) + b'{')
+            connection.sendall(head('POST', PATH, 100_000) + b'{')
             assert b' 404 ' in connection.recv(65536)
 
 

@@ -70,9 +70,12 @@ def test_given_directory(home):
 
 def test_given_file(home):
     """Who names the file does not depend on the default directories."""
-    path = home / 'own.conf'
-    path.write_text('[DEFAULT]\nstate_path = /srv/given\n')
+    path, devices = home / 'own.conf', home / 'devices.yaml'
+    # The other user may not be able to read the default file, which is in the package.
+    devices.write_text('pci_devices: []\n')
+    path.write_text(f'[DEFAULT]\nstate_path = /srv/given\n[inspection]\nknown_accelerators = {devices}\n')
     path.chmod(0o644)
+    conf.make()
     (home / '.ironic-traits').chmod(0)
     with _other_user():
         assert conf.make(['--config-file', str(path)]).state_path == '/srv/given'
