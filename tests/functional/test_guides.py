@@ -26,23 +26,13 @@ SOURCE = pathlib.Path(__file__).parents[2] / 'doc' / 'source'
 #: The guides, in the order in which one shell runs them: later ones use objects of earlier ones.
 GUIDES = ('traits', 'capacity')
 _BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
-OPENRC = """
-unset OS_PROJECT_NAME OS_PROJECT_DOMAIN_ID OS_SYSTEM_SCOPE
-export OS_AUTH_URL={url}/v3 OS_USERNAME={user} OS_PASSWORD={password} OS_USER_DOMAIN_ID=default {scope}
-export OS_IDENTITY_API_VERSION=3 OS_PLACEMENT_API_VERSION=1.29
-"""
-PROJECT = 'OS_PROJECT_DOMAIN_ID=default OS_PROJECT_NAME='
-#: {file that the guides name: its user}.
-WHO = {
-    'operator': ('admin', PASSWORD, 'OS_SYSTEM_SCOPE=all'),
-    'admin': ('admin', PASSWORD, f'{PROJECT}admin'),
-    'ci': ('runner', SECRET, f'{PROJECT}ci'),
-}
+#: A file that the guides show, with its name.
+_OPENRC = re.compile(r'^    # (\w+\.openrc)\n((?:    [^#].*\n)+)', re.MULTILINE)
 
 
 @pytest.fixture(scope='module')
 def shell(tmp_path_factory):
-    """The shell of a cloud administrator on the host of the service, with the examples of the guides."""
+    """The shell of a cloud administrator on the host of the service, with the checkout in ``~/ironic-traits``."""
     home, where = tmp_path_factory.mktemp('home'), tmp_path_factory.mktemp('keystone')
     with (
         peer('tests.support.keystone_server', where, free_port()) as url,
@@ -57,11 +47,11 @@ def shell(tmp_path_factory):
         text = f'[DEFAULT]\nstate_path = {home}\n[api]\nauth_strategy = keystone\n'
         text += f'{OPTIONS.format(url=url, timeout=60)}\n[nova]\nendpoint_override = {compute}/v2.1\n'
         conf.write_text(text)
-        for name, (user, password, scope) in WHO.items():
-            text = OPENRC.format(url=url, user=user, password=password, scope=scope)
-            (home / f'{name}.openrc').write_text(text)
-        for example in (SOURCE / 'examples').iterdir():
-            shutil.copy(example, home)
+        for name, text in _OPENRC.findall((SOURCE / 'traits.rst').read_text()):
+            password = SECRET if name == 'ci.openrc' else PASSWORD
+            text = text.replace('https://keystone.example.org', url).replace('=PASSWORD', f'={password}')
+            (home / name).write_text(text)
+        shutil.copytree(SOURCE / 'examples', home / 'ironic-traits' / 'doc' / 'source' / 'examples')
         with ForkedServer(None, '--config-file', str(conf), '--debug', '--log-file', f'{home}/log', cwd=home) as server:
             for kind, address in (
                 ('baremetal', server.base),
@@ -70,9 +60,9 @@ def shell(tmp_path_factory):
                 ('compute', f'{compute}/v2.1'),
             ):
                 keystone.serve(kind, address)
-            write_scripts(home / 'bin')
+            (home / 'ironic-traits' / '.venv').mkdir()
+            write_scripts(home / 'ironic-traits' / '.venv' / 'bin')
             with Shell(home) as shell:
-                shell.run('. ./operator.openrc')
                 yield shell
         logged = (home / 'log').read_text()
         assert 'keystonemiddleware' in logged
@@ -89,7 +79,8 @@ class Shell:
 
     def __init__(self, home):
         environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
-        path = f'{home / "bin"}:{pathlib.Path(sys.executable).parent}:{environment["PATH"]}'
+        installed = str(pathlib.Path(sys.executable).parent)
+        path = ':'.join(path for path in environment['PATH'].split(':') if path != installed)
         self._process = subprocess.Popen(
             ['bash'],
             stdin=subprocess.PIPE,
