@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import urllib.parse
 
 VERSION = '1.37'
@@ -12,7 +13,7 @@ class Connection:
     """A keep-alive connection to a base URL.
 
     :param base: http://HOST:PORT, with or without a path prefix.
-    :param token: X-Auth-Token; None to send no token.
+    :param token: X-Auth-Token; by default that of the environment variable OS_TOKEN, if there is one.
     :param version: version of the Bare Metal API.
     :ivar etag: ETag of the last response; None if it had no ETag.
     """
@@ -25,6 +26,7 @@ class Connection:
             'OpenStack-API-Version': f'placement {PLACEMENT_VERSION}',
             'Accept': 'application/json',
         }
+        token = token or os.environ.get('OS_TOKEN')
         self._headers |= {'X-Auth-Token': token} if token else {}
         self._connection = http.client.HTTPConnection(url.hostname, url.port or 80, timeout=600)
         self.etag = None

@@ -41,7 +41,7 @@ class Bench(Load):
 
     def connect(self):
         """Open a connection."""
-        return Connection(self.arguments.url, self.arguments.token)
+        return Connection(self.arguments.url)
 
     def _poll(self):
         connection, path, nodes = self.connect(), f'/v1/nodes?fields=uuid,traits&limit={PAGE}', {}
@@ -139,7 +139,6 @@ def main():
         '--repeat', type=int, default=3, help='how many times the whole inventory is read; the best time counts'
     )
     parser.add_argument('--concurrency', type=lambda text: [int(n) for n in text.split(',')], default=[1, 8])
-    parser.add_argument('--token', help='X-Auth-Token, if the service needs one')
     parser.add_argument('--read-only', action='store_true')
     parser.add_argument('--no-filters', action='store_true', help='for services without trait filters, such as Ironic')
     parser.add_argument('--json', type=pathlib.Path, help='also write the figures to this file')

@@ -10,6 +10,7 @@ of ``benchmarks.measure``.
 import argparse
 import concurrent.futures
 import json
+import os
 import pathlib
 import random
 import sys
@@ -54,7 +55,7 @@ class Bench(Load):
         self.common = sorted(count, key=lambda name: (-count[name], name))
 
     def connect(self):
-        return Connection(self.arguments.url, self.arguments.token)
+        return Connection(self.arguments.url, os.environ.get('OS_TOKEN', 'admin'))
 
     def _ask(self, method, path, document=None, expected=(200, 201, 204, 409)):
         if not hasattr(self._local, 'connection'):
@@ -135,7 +136,6 @@ def main():
     parser.add_argument('--pid', type=lambda text: {int(pid) for pid in text.split(',')}, default=set())
     parser.add_argument('--seconds', type=float, default=5, help='how long each load lasts')
     parser.add_argument('--concurrency', type=lambda text: [int(n) for n in text.split(',')], default=[1])
-    parser.add_argument('--token', default='admin', help='X-Auth-Token')
     parser.add_argument('--json', type=pathlib.Path, help='also write the figures to this file')
     arguments = parser.parse_args()
     bench = Bench(arguments)

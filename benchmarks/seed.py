@@ -49,7 +49,6 @@ def main():
     parser.add_argument('url', help='http://HOST:PORT of the service; or the SQLAlchemy URL of an empty database')
     parser.add_argument('-n', type=int, default=10000, help='number of nodes')
     parser.add_argument('--seed', type=int, default=42)
-    parser.add_argument('--token', help='X-Auth-Token, if the service needs one')
     arguments = parser.parse_args()
     nodes = generate(arguments.n, arguments.seed)
     if arguments.url.startswith(('http://', 'https://')):
@@ -65,7 +64,7 @@ def _send(arguments, nodes):
     def create(item):
         node, traits = item
         if not hasattr(local, 'connection'):
-            local.connection = Connection(arguments.url, arguments.token)
+            local.connection = Connection(arguments.url)
         path = f'/v1/nodes/{node["uuid"]}/traits'
         for request in (('POST', '/v1/nodes', node), ('PUT', path, {'traits': traits})):
             status, body = local.connection.ask(*request)

@@ -244,7 +244,7 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
 _OPTIONS = (
     ('--config-file PATH', 'a configuration file; may be repeated'),
     ('--config-dir DIR', 'a folder of *.conf files'),
-    ('--database URL', 'the database'),
+    ('--database URL', 'the database; write a URL with a password to a configuration file instead'),
     ('--debug', 'log more'),
     ('--log-file PATH', 'log to a file'),
     ('--version', 'print the version'),

@@ -27,7 +27,8 @@ OPTIONS = [
         dest='database_url',
         metavar='URL',
         help='SQLAlchemy URL of the database: sqlite:///FILE, postgresql+psycopg://…, mysql+pymysql://…. It takes '
-        'precedence over [database] connection. Without either, the service uses a SQLite file in state_path.',
+        'precedence over [database] connection. Without either, the service uses a SQLite file in state_path. Write a '
+        'URL with a password to a configuration file: everyone on the machine can see the command line.',
     ),
     cfg.StrOpt(
         'state-path',

@@ -97,14 +97,15 @@ export function quote(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** Return the curl command of a request. It has neither token nor password: the one is a variable, curl asks for the other. */
+/** Return the curl command of a request. "ps" shows neither token nor password: curl reads the one from a pipe, and asks for the other. */
 export function curl(path, { method = 'GET', body, placement = false } = {}) {
   const version = placement
     ? `OpenStack-API-Version: placement ${PLACEMENT_VERSION}`
     : `X-OpenStack-Ironic-API-Version: ${VERSION}`;
   const words = ['curl', '-s', ...(method === 'GET' ? [] : ['-X', method]), '-H', quote(version)];
   if (service.strategy === 'http_basic') words.push('-u', 'USER');
-  if (session.value) words.push('-H', '"X-Auth-Token: $OS_TOKEN"');
+  if (session.value) words.unshift('printf', "'X-Auth-Token: %s'", '"$OS_TOKEN"', '|');
+  if (session.value) words.push('-H', '@-');
   if (body !== undefined) words.push('-H', quote('Content-Type: application/json'), '-d', quote(JSON.stringify(body)));
   return [...words, quote(url(path))].join(' ');
 }

@@ -51,8 +51,9 @@ class Site:
 
     def __init__(self, kind, url, home):
         self.url, self._kind, self.home = url, kind, home
+        self._conf = str(home / 'service.conf')
         self._name = sa.make_url(url).database
-        (home / 'service.conf').write_text(_CONF)
+        pathlib.Path(self._conf).write_text(f'{_CONF}[database]\nconnection = {url}\n')
         parsed = sa.make_url(url)
         (home / '.my.cnf').write_text(f'[client]\nhost=127.0.0.1\nport={parsed.port}\nuser=root\n')
         write_scripts(home / 'bin', OWN)
@@ -67,14 +68,14 @@ class Site:
 
     def service(self):
         """Return a service, not yet started."""
-        return ForkedServer(self.url, '--config-file', str(self.home / 'service.conf'), cwd=self.home)
+        return ForkedServer(self.url, '--config-file', self._conf, cwd=self.home)
 
     def run(self, number, is_slow=False):
         """Run the commands in a block of the page. The first block makes a backup, the second one restores it.
 
         :param is_slow: whether to slow the commands down, so that there are many writes while they run.
         """
-        commands = _blocks(TITLES[self._kind])[number].replace('DATABASE_URL', self.url)
+        commands = _blocks(TITLES[self._kind])[number].replace('/etc/ironic-traits/ironic-traits.conf', self._conf)
         if self._kind != 'sqlite':
             commands = commands.replace('ironic_traits', self._name)
         process = subprocess.Popen(

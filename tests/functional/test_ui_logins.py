@@ -1,6 +1,9 @@
 """Logins of the web page, in a real browser: with keystone, and with http_basic."""
 
 import base64
+import json
+import os
+import subprocess
 
 import bcrypt
 import pytest
@@ -55,6 +58,11 @@ def test_with_keystone(browser, keystone, server):
         token = page.evaluate("JSON.parse(sessionStorage.getItem('ironic-traits.session')).token")
         assert token not in page.url + page.evaluate(STORED) + server.output
         assert SECRET not in page.evaluate(STORED) + server.output
+        page.locator('.commands summary').click()
+        command = page.locator('.command', has_text='curl').locator('code').inner_text()
+        assert '@-' in command
+        output = subprocess.check_output(['sh', '-c', command], env=os.environ | {'OS_TOKEN': token}, text=True)
+        assert json.loads(output)['nodes'][0]['name'] == 'of-web'
         page.reload()
         expect(page.locator('tbody td.name')).to_have_text(['of-web'])
         # Another tab has no token.
