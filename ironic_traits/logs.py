@@ -1,15 +1,12 @@
 """Logging of the service."""
 
 import logging
-import re
 import sys
 
 from oslo_log import log
 
+from ironic_traits.printing import printable
 from ironic_traits.version import version
-
-#: Characters with which a client could forge a log line, or control a terminal.
-_CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029]')
 
 
 def setup(conf):
@@ -40,14 +37,9 @@ def one_line(record):
     :returns: True: as a logging filter, it drops no record.
     """
     message = record.getMessage()
-    if _CONTROL.search(message):
-        record.msg, record.args = escaped(message), ()
+    if not message.isprintable():
+        record.msg, record.args = printable(message), ()
     return True
-
-
-def escaped(text):
-    """Return a text with its control characters replaced by escape sequences."""
-    return _CONTROL.sub(lambda match: match[0].encode('unicode_escape').decode(), text)
 
 
 def destinations():

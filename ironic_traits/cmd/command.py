@@ -10,18 +10,21 @@ import pkgutil
 import signal
 import sys
 
+from ironic_traits.printing import escape_output
+
 #: Exit code of a command that Ctrl-C ended, as shells expect it.
 INTERRUPTED = 128 + signal.SIGINT
 
 
 def run(program, function, *arguments):
-    """Import a function and call it.
+    """Import a function and call it. Control characters in what it prints are escaped.
 
     :param program: name of the command, for messages.
     :param function: its location, ``package.module:name``.
     :param arguments: positional arguments of the function.
     :raises SystemExit: Ctrl-C was pressed.
     """
+    escape_output()
     with ended_by_interrupt(program):
         _resolve(function)(*arguments)
 

@@ -68,7 +68,7 @@ def import_file(conf, database):
     if database.url.get_backend_name() == 'sqlite' and not one_by_one:
         _warn_of_lock(len(units), conf.database.lock_timeout)
     outcome = _Outcome()
-    with tqdm.tqdm(total=len(units), unit='node', disable=None) as bar:
+    with tqdm.tqdm(total=len(units), unit='node', disable=None, file=sys.__stderr__) as bar:
         create = functools.partial(_importer, connect, bar, source, prune)
         # The last part prunes.
         parts = [*(([unit], None) for unit in units), ([], units)] if one_by_one else [(units, units)]

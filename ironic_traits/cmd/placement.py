@@ -116,7 +116,7 @@ def _read(remote, command):
 
 
 def _progress(unit, total):
-    return tqdm.tqdm(total=total, unit=unit, disable=None, leave=False)
+    return tqdm.tqdm(total=total, unit=unit, disable=None, leave=False, file=sys.__stderr__)
 
 
 def _end_dry_run(transfer, verb):

@@ -15,6 +15,7 @@ from ironic_traits.db import revisions
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers
 from ironic_traits.placement import standard
+from ironic_traits.printing import printable
 
 LOG = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ def usable():
     try:
         yield
     except cfg.Error as error:
-        sys.exit(f'The configuration cannot be used: {logs.escaped(str(error).strip())}')
+        sys.exit(f'The configuration cannot be used: {printable(str(error).strip())}')
 
 
 def policy(service):
@@ -91,7 +92,7 @@ def policy(service):
     try:
         service.enforcer.load_rules()
     except Exception as error:
-        sys.exit(f'The policy file cannot be used: {logs.escaped(str(error).strip())}')
+        sys.exit(f'The policy file cannot be used: {printable(str(error).strip())}')
 
 
 @contextlib.contextmanager

@@ -3,17 +3,16 @@
 import yaml
 from cliff import columns
 from osc_lib import exceptions
-from osc_lib.command import command
 
 from ironic_traits import clauses, osc, yaml_documents
-from ironic_traits.osc import node_selection, requests, trait_options
+from ironic_traits.osc import commands, node_selection, requests, trait_options
 from ironic_traits.osc.option_types import nonempty
 
 _FIGURES = ('matching', 'free', 'held')
 _COLUMNS = ('Matching', 'Free', 'Held', 'Unavailable')
 
 
-class Capacity(command.Lister):
+class Capacity(commands.Lister):
     """Count the nodes that match flavors: how many are free, held, or not available
 
     Choose the flavors with --flavors-from-nova or --flavors. Without either, the other options describe one

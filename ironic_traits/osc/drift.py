@@ -1,14 +1,12 @@
 """openstack baremetal drift"""
 
-from osc_lib.command import command
-
 from ironic_traits import clauses, osc
-from ironic_traits.osc import capacity, requests
+from ironic_traits.osc import capacity, commands, requests
 
 _COLUMNS = ('Kind', 'Name', 'Nodes', 'Detail')
 
 
-class Drift(command.Lister):
+class Drift(commands.Lister):
     """Show where flavors, images and nodes no longer fit together
 
     List flavors that no node matches, traits that no flavor and no image names, nodes that no flavor matches, retired

@@ -4,13 +4,13 @@ import sys
 
 import tqdm
 from osc_lib import exceptions
-from osc_lib.command import command
 
 from ironic_traits import client, osc
+from ironic_traits.osc import commands
 from ironic_traits.transfer import documents, exports, files, imports, sources
 
 
-class ExportInventory(command.Command):
+class ExportInventory(commands.Command):
     """Write all nodes, with their ports, traits and volumes, to a file
 
     It also works with Ironic. To import the file, use 'baremetal inventory import' or 'ironic-traits-manage inventory
@@ -46,7 +46,7 @@ class ExportInventory(command.Command):
             )
 
 
-class ImportInventory(command.Lister):
+class ImportInventory(commands.Lister):
     """Import nodes from a file
 
     New nodes are created in their initial provision state, not in that of the file. Nodes that differ from the file
@@ -78,7 +78,7 @@ class ImportInventory(command.Lister):
         except ValueError as error:
             raise exceptions.CommandError(str(error)) from error
         units = _units(parsed_args.file)
-        for count, (noun, item) in enumerate(tqdm.tqdm(units, unit='node', disable=None)):
+        for count, (noun, item) in enumerate(tqdm.tqdm(units, unit='node', disable=None, file=sys.__stderr__)):
             try:
                 importer.import_unit(noun, item)
             except client.Failed as error:

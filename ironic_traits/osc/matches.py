@@ -1,10 +1,9 @@
 """openstack baremetal match"""
 
 from osc_lib.cli import format_columns
-from osc_lib.command import command
 
 from ironic_traits import clauses, osc
-from ironic_traits.osc import explanations, requests
+from ironic_traits.osc import commands, explanations, requests
 from ironic_traits.osc.explanations import Clauses
 
 _COLUMNS = ('UUID', 'Name', 'Resource Class', 'Traits')
@@ -12,7 +11,7 @@ _EXPLAINED = ('Kind', 'Clauses', 'Nodes', 'Name')
 _HELD = ('Resource Provider', 'Satisfied', 'Missing', 'Forbidden')
 
 
-class Match(command.Lister):
+class Match(commands.Lister):
     """Find the nodes that match the requirements of a flavor, an image and traits
 
     With --explain, show why nodes do not match: how many nodes each requirement rules out, which requirements to drop

@@ -1,8 +1,7 @@
 """openstack baremetal mirror list, show"""
 
-from osc_lib.command import command
-
 from ironic_traits import osc
+from ironic_traits.osc import commands
 
 _LISTED = ('name', 'state', 'nodes', 'conflicts', 'lag_seconds', 'endpoint', 'last_error')
 _COLUMNS = (
@@ -13,7 +12,7 @@ _COLUMNS = (
 )
 
 
-class ListMirror(command.Lister):
+class ListMirror(commands.Lister):
     """List the mirrors of other clouds: whether they are up to date, and how many nodes they have"""
 
     def take_action(self, parsed_args):
@@ -22,7 +21,7 @@ class ListMirror(command.Lister):
         return labels, ([mirror[name] for name in _LISTED] for mirror in mirrors)
 
 
-class ShowMirror(command.ShowOne):
+class ShowMirror(commands.ShowOne):
     """Show the mirror of a cloud, and its conflicts"""
 
     def get_parser(self, prog_name):

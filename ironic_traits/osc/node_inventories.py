@@ -4,13 +4,13 @@ import json
 import sys
 
 from osc_lib import exceptions
-from osc_lib.command import command
 
 from ironic_traits import osc
 from ironic_traits.client import Failed
+from ironic_traits.osc import commands
 
 
-class SetInventory(command.Command):
+class SetInventory(commands.Command):
     """Store inspection data of a node
 
     The inspection rules change the traits of the node accordingly. Its properties and its ports do not change.

@@ -1,14 +1,10 @@
 """baremetal node trait set, unset and unveto, and options for baremetal node trait list (a hook of cliff)."""
 
-from typing import Any
-
-from cliff import hooks
 from osc_lib import exceptions
-from osc_lib.command import command
 
 from ironic_traits import osc
 from ironic_traits.client import Failed
-from ironic_traits.osc import trait_options
+from ironic_traits.osc import commands, trait_options
 from ironic_traits.osc.option_types import nonempty
 
 _COLUMNS = ('Trait', 'State', 'Source', 'Since', 'User', 'Project')
@@ -16,7 +12,7 @@ _SET_NOTHING = "Name the traits to set. To remove all traits, use 'baremetal nod
 _UNSET_NOTHING = 'Name the traits to remove, or use --all.'
 
 
-class NodeTraitList(hooks.CommandHook):
+class NodeTraitList(commands.Hook):
     """baremetal node trait list --long | --at TIME"""
 
     def get_parser(self, parser):
@@ -31,19 +27,12 @@ class NodeTraitList(hooks.CommandHook):
             help='The traits that the node had at this time, such as 2026-01-31T12:00:00Z',
         )
 
-    def get_epilog(self):
-        return ''
-
-    def before(self, parsed_args):
-        return parsed_args
-
     def after(self, parsed_args, return_code):
         # The "return code" of a command that lists is (columns, rows).
         listed = return_code
         if not parsed_args.long and not parsed_args.at:
             return listed
-        app: Any = self.cmd.app
-        client = osc.client(app)
+        client = osc.client(self.app)
         try:
             if parsed_args.long:
                 return _COLUMNS, list(_long(client.trait_details(parsed_args.node)))
@@ -65,7 +54,7 @@ def _written(hold):
     return hold['since'], hold['user'], hold['project']
 
 
-class _Change(command.Command):
+class _Change(commands.Command):
     """A command that changes the traits of a node."""
 
     #: ``nargs`` of the positional argument with traits.

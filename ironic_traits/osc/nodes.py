@@ -2,28 +2,19 @@
 
 import functools
 import urllib.parse
-from typing import Any
 
-from cliff import hooks
 from osc_lib import exceptions
 
-from ironic_traits.osc import trait_options
+from ironic_traits.osc import commands, trait_options
 from ironic_traits.osc.option_types import nonempty
 
 
-class _Hook(hooks.CommandHook):
-    """A hook that adds options, and runs only before the command."""
-
-    def get_epilog(self):
-        return ''
-
-    def after(self, parsed_args, return_code):
-        return return_code
+class _Hook(commands.Hook):
+    """A hook that runs only before the command."""
 
     @property
     def _http(self):
-        app: Any = self.cmd.app
-        return app.client_manager.baremetal.http_client
+        return self.app.client_manager.baremetal.http_client
 
 
 class NodeList(_Hook):
@@ -68,7 +59,7 @@ class NodeList(_Hook):
         if query:
             # python-ironicclient has no such filters.
             self._http.json_request = functools.partial(_with_query, self._http.json_request, query)
-        return parsed_args
+        return super().before(parsed_args)
 
 
 class NodeDeploy(_Hook):
@@ -87,7 +78,7 @@ class NodeDeploy(_Hook):
             if len(parsed_args.nodes) > 1:
                 raise exceptions.CommandError('--reservation works with one node only')
             self._http.json_request = functools.partial(_with_reservation, self._http.json_request, parsed_args)
-        return parsed_args
+        return super().before(parsed_args)
 
 
 def _with_query(json_request, query, method, url, **options):

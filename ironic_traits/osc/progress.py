@@ -26,12 +26,12 @@ def elapsed(text):
     finally:
         ended.set()
         counter.join()
-        print(file=sys.stderr)
+        print(file=sys.__stderr__)
 
 
 def _count(text, ended):
     seconds = 0
-    print(text, end='', file=sys.stderr, flush=True)
+    print(text, end='', file=sys.__stderr__, flush=True)
     while not ended.wait(_INTERVAL):
         seconds += _INTERVAL
-        print(f'\r{text} {seconds} s', end='', file=sys.stderr, flush=True)
+        print(f'\r{text} {seconds} s', end='', file=sys.__stderr__, flush=True)

@@ -1,11 +1,10 @@
 """openstack baremetal reservation …"""
 
 from osc_lib import exceptions
-from osc_lib.command import command
 
 from ironic_traits import osc
 from ironic_traits.client import Failed
-from ironic_traits.osc import requests, trait_options
+from ironic_traits.osc import commands, requests, trait_options
 from ironic_traits.osc.option_types import nonempty
 
 COLUMNS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'expires_at')
@@ -33,7 +32,7 @@ def _lifetime(parsed):
     return {name: value for name, value in until.items() if value is not None}
 
 
-class CreateReservation(command.ShowOne):
+class CreateReservation(commands.ShowOne):
     """Hold a node for an instance"""
 
     def get_parser(self, prog_name):
@@ -71,7 +70,7 @@ class CreateReservation(command.ShowOne):
         return _shown(reservation)
 
 
-class ListReservation(command.Lister):
+class ListReservation(commands.Lister):
     """List reservations"""
 
     def get_parser(self, prog_name):
@@ -91,7 +90,7 @@ class ListReservation(command.Lister):
         return _labels(columns), (tuple(row[name] for name in columns) for row in rows)
 
 
-class _OfOne(command.Command):
+class _OfOne(commands.Command):
     """A command about one reservation."""
 
     def get_parser(self, prog_name):
@@ -100,14 +99,14 @@ class _OfOne(command.Command):
         return parser
 
 
-class ShowReservation(_OfOne, command.ShowOne):
+class ShowReservation(_OfOne, commands.ShowOne):
     """Show a reservation"""
 
     def take_action(self, parsed_args):
         return _shown(osc.client(self.app).reservation(parsed_args.reservation))
 
 
-class RenewReservation(_OfOne, command.ShowOne):
+class RenewReservation(_OfOne, commands.ShowOne):
     """Set a new expiry of a reservation"""
 
     def get_parser(self, prog_name):
@@ -119,7 +118,7 @@ class RenewReservation(_OfOne, command.ShowOne):
         return _shown(osc.client(self.app).renew(parsed_args.reservation, **_lifetime(parsed_args)))
 
 
-class DeleteReservation(command.Command):
+class DeleteReservation(commands.Command):
     """Delete reservations, which releases their nodes"""
 
     def get_parser(self, prog_name):

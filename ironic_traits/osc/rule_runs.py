@@ -2,19 +2,19 @@
 
 import contextlib
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import tqdm
 from osc_lib import exceptions
-from osc_lib.command import command
 
 from ironic_traits import osc
 from ironic_traits.client import Failed
 from ironic_traits.matching import rule_files
 from ironic_traits.matching.inspection_rules import InvalidRules
 from ironic_traits.matching.rule_evaluation import InvalidInventory
-from ironic_traits.osc import node_selection
+from ironic_traits.osc import commands, node_selection
 from ironic_traits.osc.option_types import nonempty
 from ironic_traits.osc.rule_reports import ApplicationReport, PreviewReport
 from ironic_traits.printing import count, printable
@@ -24,7 +24,7 @@ _PAGE = 200
 _OUTDATED = 'baremetal.inspection.outdated'
 
 
-class PreviewRules(command.Command):
+class PreviewRules(commands.Command):
     """Show what inspection rules would do on nodes
 
     Evaluate the rules in force, and those in files, on the stored inspection data of nodes, or on inspection data in a
@@ -72,7 +72,7 @@ class PreviewRules(command.Command):
             print(*map(printable, _report(pages, parsed_args.long).lines()), sep='\n')
 
 
-class ApplyRules(command.Command):
+class ApplyRules(commands.Command):
     """Run the inspection rules in force over the stored data of nodes
 
     The command shows what would change, and asks for confirmation. Then it runs the rules on up to 200 nodes at a time.
@@ -105,7 +105,7 @@ class ApplyRules(command.Command):
 def _apply(pages: Iterator[dict[str, Any]], total: int) -> None:
     """Run rules, and print the results."""
     report = ApplicationReport()
-    with tqdm.tqdm(total=total, unit='node', leave=False, disable=None) as bar:
+    with tqdm.tqdm(total=total, unit='node', leave=False, disable=None, file=sys.__stderr__) as bar:
         try:
             for page in pages:
                 report.add(page)
@@ -119,10 +119,11 @@ def _apply(pages: Iterator[dict[str, Any]], total: int) -> None:
 def _report(pages: Iterator[dict[str, Any]], is_long: bool = False) -> PreviewReport:
     """Return the report of all pages of a preview. Print the lines about each page."""
     report = PreviewReport(is_long)
-    with tqdm.tqdm(unit='node', leave=False, disable=None) as bar:
+    with tqdm.tqdm(unit='node', leave=False, disable=None, file=sys.__stderr__) as bar:
         for page in pages:
             for line in report.add(page):
-                bar.write(printable(line))
+                with bar.external_write_mode(sys.__stderr__):
+                    print(printable(line))
             bar.total = page.get('selected', 1) - page.get('without_data', 0)
             bar.update(len(page['nodes']))
     return report

@@ -1,9 +1,9 @@
 """openstack baremetal trait catalog, show, set"""
 
 from cliff import columns
-from osc_lib.command import command
 
 from ironic_traits import osc
+from ironic_traits.osc import commands
 from ironic_traits.osc.option_types import nonempty
 
 COLUMNS = ('name', 'description', 'custom', 'nodes', 'sources', 'retired', 'replaced_by')
@@ -25,7 +25,7 @@ def _values(trait, names):
     return tuple(_Sources(trait[name]) if name == 'sources' else trait[name] for name in names)
 
 
-class TraitCatalog(command.Lister):
+class TraitCatalog(commands.Lister):
     """List traits: how many nodes have them, from which sources, and what they mean
 
     Without --all or --unused, the list has the traits that a node has, and those that were described or retired.
@@ -63,7 +63,7 @@ class TraitCatalog(command.Lister):
         return _labels(_LISTED), (_values(trait, _LISTED) for trait in short)
 
 
-class _OfOne(command.ShowOne):
+class _OfOne(commands.ShowOne):
     """A command about one trait."""
 
     def get_parser(self, prog_name):

@@ -1,18 +1,17 @@
 """openstack baremetal trait edit"""
 
 from osc_lib import exceptions
-from osc_lib.command import command
 
 from ironic_traits import osc
 from ironic_traits.client import Failed
-from ironic_traits.osc import node_selection, progress, trait_options
+from ironic_traits.osc import commands, node_selection, progress, trait_options
 from ironic_traits.printing import count
 
 #: Maximum number of nodes that a preview lists.
 _LISTED = 20
 
 
-class EditTraits(command.Command):
+class EditTraits(commands.Command):
     """Edit the traits of many nodes in one transaction
 
     Show what would change, and ask for confirmation. Then change all of the nodes, or none of them. If a node or one of

@@ -3,12 +3,10 @@
 import contextlib
 from typing import Any
 
-from cliff import hooks
 from osc_lib import exceptions
-from osc_lib.command import command
 
 from ironic_traits.client import segment
-from ironic_traits.osc import trait_options
+from ironic_traits.osc import commands, trait_options
 from ironic_traits.osc.option_types import nonempty
 
 #: Maximum number of attempts to change a provider, when other clients change it at the same time.
@@ -17,7 +15,7 @@ _ATTEMPTS = 10
 _VERSION = '1.6'
 
 
-class TraitList(hooks.CommandHook):
+class TraitList(commands.Hook):
     """trait list --starts-with P --name-in A B"""
 
     def get_parser(self, parser):
@@ -29,9 +27,6 @@ class TraitList(hooks.CommandHook):
         )
         trait_options.add(parser, '--name-in', help='Only these traits')
 
-    def get_epilog(self):
-        return ''
-
     def before(self, parsed_args):
         operands = {'startswith': parsed_args.starts_with, 'in': ','.join(parsed_args.name_in)}
         filters = [f'{operator}:{value}' for operator, value in operands.items() if value]
@@ -39,13 +34,10 @@ class TraitList(hooks.CommandHook):
             raise exceptions.CommandError('Use only one of --name, --starts-with and --name-in')
         if filters:
             parsed_args.name = filters[0]
-        return parsed_args
-
-    def after(self, parsed_args, return_code):
-        return return_code
+        return super().before(parsed_args)
 
 
-class _Change(command.Lister):
+class _Change(commands.Lister):
     """A command that changes some traits of a resource provider and keeps the others."""
 
     def get_parser(self, prog_name):

@@ -1,0 +1,63 @@
+"""The base classes of the commands: control characters in what a command prints are escaped."""
+
+import logging
+from typing import Any
+
+from cliff import hooks
+from osc_lib.command import command
+
+from ironic_traits import printing
+
+
+class _Escaping:
+    """A command that prints names, messages and facts of others."""
+
+    app: Any
+
+    def run(self, parsed_args):
+        """Run the command."""
+        _escape_output(self.app)
+        return super().run(parsed_args)  # type: ignore[misc]
+
+
+class Command(_Escaping, command.Command):
+    """A command that prints texts."""
+
+
+class Lister(_Escaping, command.Lister):
+    """A command that prints a list."""
+
+
+class ShowOne(_Escaping, command.ShowOne):
+    """A command that prints one object."""
+
+
+class Hook(hooks.CommandHook):
+    """Options of another project's command."""
+
+    @property
+    def app(self) -> Any:
+        """The cliff application."""
+        return self.cmd.app
+
+    def get_epilog(self):
+        return ''
+
+    def before(self, parsed_args):
+        _escape_output(self.app)
+        return parsed_args
+
+    def after(self, parsed_args, return_code):
+        return return_code
+
+
+def _escape_output(app):
+    """Escape control characters in all that a client prints from now on: tables, and the messages of failures.
+
+    :param app: the cliff application.
+    """
+    printing.escape_output()
+    app.stdout, app.stderr = printing.escaped(app.stdout), printing.escaped(app.stderr)
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.StreamHandler):
+            handler.setStream(printing.escaped(handler.stream))
