@@ -182,5 +182,4 @@ def headers(minor):
         ('X-OpenStack-Ironic-API-Minimum-Version', text(MINIMUM)),
         ('X-OpenStack-Ironic-API-Maximum-Version', text(MAXIMUM)),
         (HEADER, text(minor)),
-        ('Vary', f'OpenStack-API-Version, {HEADER}'),
     ]

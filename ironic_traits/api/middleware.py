@@ -14,7 +14,7 @@ from oslo_context import context as oslo_context
 from webob import request as webob_request
 
 from ironic_traits import failures
-from ironic_traits.api import exceptions, protocols, request_log, worker_check
+from ironic_traits.api import caching, exceptions, protocols, request_log, worker_check
 from ironic_traits.api.resource import CONTEXT
 from ironic_traits.context import Context
 from ironic_traits.db import timeouts
@@ -36,7 +36,7 @@ class Middleware:
         self._service = service
         self._protocols = protocols.selector(service.conf.api.serve)
         self._public_endpoint = service.conf.api.public_endpoint
-        self._has_prefix = service.conf.api.serve != 'placement'
+        self._serve = service.conf.api.serve
         self._request_log = request_log.RequestLog(service.conf)
         self._worker_check = worker_check.WorkerCheck(service)
 
@@ -67,11 +67,12 @@ class Middleware:
             ('x-openstack-request-id', request_id),
             ('openstack-request-id', request_id),
             *protocol.headers(minor),
+            *caching.headers(protocol, protocol.is_public(self._serve, environ['PATH_INFO'])),
         ]
 
         def start(status, headers, exc_info=None):
             LOG.debug('%s %s: %s', environ['REQUEST_METHOD'], environ['PATH_INFO'], status)
-            return start_response(status, headers + common_headers, exc_info)
+            return start_response(status, caching.joined(headers, common_headers), exc_info)
 
         try:
             failure = failure or _url_failure(environ)
@@ -99,7 +100,7 @@ class Middleware:
             self._service,
             protocol,
             minor,
-            base=base.rstrip('/') + (protocol.prefix if self._has_prefix else ''),
+            base=base.rstrip('/') + (protocol.prefix if self._serve != 'placement' else ''),
             request_id=request_id,
             global_request_id=global_request_id if _REQUEST_ID.fullmatch(global_request_id) else None,
         )

@@ -22,6 +22,8 @@ class Protocol:
     :ivar negotiate: function from the headers of a request to the minor version; raises a Failure.
     :ivar version_header: name of the header of a request that names the version.
     :ivar headers: function from the minor version to the version headers of each response, [(name, value), …].
+    :ivar vary: the header of each response that names the headers of a request with the version.
+    :ivar cached: the Cache-Control of responses that depend on who asks, [(name, value)].
     :ivar failure: function from a Failure and the WSGI environ to (body, content type).
     :ivar failure_schema: function from the minor version to the JSON schema of this body.
     :ivar takes_options: whether the response to every OPTIONS request is 200.
@@ -36,6 +38,8 @@ class Protocol:
     negotiate: Callable
     version_header: str
     headers: Callable
+    vary: tuple[str, str]
+    cached: list[tuple[str, str]]
     failure: Callable
     failure_schema: Callable
     takes_options: bool
@@ -91,6 +95,8 @@ BARE_METAL = Protocol(
     negotiate=microversions.negotiate,
     version_header=microversions.HEADER,
     headers=microversions.headers,
+    vary=('Vary', f'OpenStack-API-Version, {microversions.HEADER}'),
+    cached=[('Cache-Control', 'private')],
     failure=_bare_metal_failure,
     failure_schema=lambda minor: rendering.FAILURE,
     takes_options=True,
@@ -105,6 +111,9 @@ PLACEMENT = Protocol(
     negotiate=placement_microversions.negotiate,
     version_header=placement_microversions.HEADER,
     headers=placement_microversions.headers,
+    vary=('vary', placement_microversions.HEADER.lower()),
+    # Placement sends Cache-Control from 1.15 on (``placement.expose``). Its clients expect none before.
+    cached=[],
     failure=errors.failure,
     failure_schema=errors.schema,
     takes_options=False,

@@ -82,4 +82,4 @@ def negotiate(headers):
 @functools.cache
 def headers(minor):
     """Return the version headers of a response: [(name, value), …], which the caller does not change."""
-    return [(HEADER.lower(), f'{SERVICE_TYPE} {text(minor)}'), ('vary', HEADER.lower())]
+    return [(HEADER.lower(), f'{SERVICE_TYPE} {text(minor)}')]
