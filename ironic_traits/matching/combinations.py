@@ -65,6 +65,11 @@ class Tries:
         self._left -= number
         return self._left >= 0
 
+    @property
+    def are_over(self) -> bool:
+        """Whether the limit has stopped the search."""
+        return self._left < 0
+
 
 class Chosen:
     """The options chosen so far, of one tree, and what they take together.

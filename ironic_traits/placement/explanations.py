@@ -30,8 +30,13 @@ from ironic_traits.matching.explanations import MAX_LISTED, Explanation
 from ironic_traits.placement import capacity, tree_relaxations
 from ironic_traits.placement.allocation_candidates import Search
 from ironic_traits.placement.candidate_requests import Group, Request
-from ironic_traits.placement.failing_trees import Key, has_part
+from ironic_traits.placement.failing_trees import Alternatives, Key
 from ironic_traits.placement.resource_providers import in_tree, is_in
+
+_TOO_MANY = (
+    'The groups of the query have more combinations of providers than [placement] max_candidate_combinations allows. '
+    'The figures are of those that were tried.'
+)
 
 
 class Part(NamedTuple):
@@ -63,6 +68,7 @@ class Result(NamedTuple):
     :ivar clauses: [{'clause', 'rejected', 'rejected_only'}, …].
     :ivar relaxations: [{'drop': [clause, …], 'matched': how many have a candidate then}, …], the fewest clauses first.
     :ivar nodes: Figures of the considered nodes; None for trees.
+    :ivar warnings: sentences: why the figures may be too low.
     """
 
     units: str
@@ -71,6 +77,7 @@ class Result(NamedTuple):
     clauses: list[dict[str, Any]]
     relaxations: list[dict[str, Any]]
     nodes: Figures | None
+    warnings: list[str]
 
 
 def explain(context: Context, grant: Grant, request: Request) -> Result:
@@ -268,6 +275,7 @@ def _of_providers(providers: _Providers, figures: Figures) -> Result:
         explanation.rejected(),
         [{'drop': each['drop'], 'matched': each['nodes']} for each in droppable.relaxations()],
         figures,
+        [],
     )
 
 
@@ -278,8 +286,10 @@ def _of_trees(search: Search) -> Result:
     bits = {clause.key: 1 << names.index(clause.name) for clause in every if clause.key}
     trees = _of_single_providers(search, bits) if _are_trees_single(search) else tree_relaxations.of_trees(search, bits)
 
+    counted = [(Alternatives(masks), number) for masks, number in trees.items()]
+
     def count(dropped: int) -> int:
-        return sum(number for alternatives, number in trees.items() if has_part(dropped, alternatives))
+        return sum(number for masks, number in counted if masks.has_part_of(dropped))
 
     matched, considered, whole = count(0), trees.total(), (1 << len(names)) - 1
     shown = [
@@ -295,7 +305,7 @@ def _of_trees(search: Search) -> Result:
         {'drop': [name for bit, name in enumerate(names) if mask >> bit & 1], 'matched': count(mask)}
         for mask in relaxations
     ]
-    return Result('trees', considered, matched, shown, listed, None)
+    return Result('trees', considered, matched, shown, listed, None, [_TOO_MANY] if search.tries.are_over else [])
 
 
 def _are_trees_single(search: Search) -> bool:
@@ -336,8 +346,10 @@ def _relaxations(trees: Counter[frozenset[int]]) -> list[int]:
     for alternatives, number in trees.items():
         for mask in alternatives:
             weights[mask] += number
-    minimal: list[int] = []
+    smallest = Alternatives()
     for mask in sorted(weights, key=lambda mask: (mask.bit_count(), -weights[mask], mask)):
-        if not has_part(mask, minimal):
-            minimal.append(mask)
-    return minimal[:MAX_LISTED]
+        if not smallest.has_part_of(mask):
+            smallest.add(mask)
+            if len(smallest) == MAX_LISTED:
+                break
+    return list(smallest)

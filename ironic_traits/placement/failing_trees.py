@@ -44,18 +44,55 @@ Use = tuple[int, tuple[int, ...], int]
 Uses = dict[int, list[Use]] | Sequence[Use]
 
 
+class Alternatives:
+    """Masks, of which one is enough. To look for one takes as long for thousands as for a few.
+
+    :param masks: the first ones.
+    """
+
+    def __init__(self, masks: Iterable[int] = ()) -> None:
+        self._masks: list[int] = []
+        #: {bit: the places of the masks that have it, as a set of bits}.
+        self._places: dict[int, int] = {}
+        for mask in masks:
+            self.add(mask)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._masks)
+
+    def __len__(self) -> int:
+        return len(self._masks)
+
+    def size(self) -> int:
+        """Return the number of bits that are compared."""
+        return len(self._masks) * len(self._places)
+
+    def add(self, mask: int) -> None:
+        """Add a mask."""
+        place = 1 << len(self._masks)
+        self._masks.append(mask)
+        while mask:
+            bit = mask & -mask
+            self._places[bit] = self._places.get(bit, 0) | place
+            mask ^= bit
+
+    def has_part_of(self, mask: int) -> bool:
+        """Whether a mask contains one of these."""
+        # Those with a bit that the mask lacks.
+        others = 0
+        for bit, places in self._places.items():
+            if not mask & bit:
+                others |= places
+        return others.bit_count() < len(self._masks)
+
+
 def minimal(masks: Iterable[int]) -> frozenset[int]:
     """Return the masks that contain no other mask."""
-    kept: list[int] = []
+    kept = Alternatives()
     for mask in sorted(masks, key=int.bit_count):
-        if not has_part(mask, kept):
-            kept.append(mask)
+        if not kept.has_part_of(mask):
+            kept.add(mask)
     return frozenset(kept)
-
-
-def has_part(mask: int, others: Iterable[int]) -> bool:
-    """Whether a mask contains one of some other masks."""
-    return any(other & ~mask == 0 for other in others)
 
 
 def _failed(tests: Iterable[_Test], columns: Mapping[str, Sequence[Any]]) -> list[int]:

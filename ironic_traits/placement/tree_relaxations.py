@@ -10,12 +10,12 @@ same masks, so they are combined once: thousands of hosts are mostly of a few ki
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_traits.matching.combinations import Amount, Chosen, Option, Rules, Tries
 from ironic_traits.placement.allocation_candidates import Search
-from ironic_traits.placement.failing_trees import Key, Source, Tree, Use, Uses, has_part, minimal
+from ironic_traits.placement.failing_trees import Alternatives, Key, Source, Tree, Use, Uses, minimal
 
 
 def of_trees(search: Search, bits: Mapping[Key, int]) -> Counter[frozenset[int]]:
@@ -27,11 +27,12 @@ def of_trees(search: Search, bits: Mapping[Key, int]) -> Counter[frozenset[int]]
     :param search: of the request with all clauses.
     :param bits: {key of a clause that can be dropped: its bit}.
     """
-    masks: dict[str, set[int]] = defaultdict(set)
+    # Of each tree: sets of masks. Thousands of trees share a set, and are not compared mask by mask.
+    masks: dict[str, set[frozenset[int]]] = defaultdict(set)
     source = Source(search, bits)
     for root, mask in source.free_nodes() if search.nodes_suffice else ():
-        masks[root].add(mask)
-    kinds: dict[Any, dict[str, set[int]]] = {}
+        masks[root].add(frozenset((mask,)))
+    kinds: dict[Any, dict[str, frozenset[int]]] = {}
     rules = _CandidateRules(search, bits)
     for tree in source.trees():
         kind = rules.kind(tree)
@@ -39,13 +40,39 @@ def of_trees(search: Search, bits: Mapping[Key, int]) -> Counter[frozenset[int]]
             kinds[kind] = rules.combined(tree)
             # All trees of a kind use the same providers of other trees.
             for root in kinds[kind].keys() - {''}:
-                masks[root] |= kinds[kind][root]
-        masks[tree.root] |= kinds[kind].get('', set())
-    return Counter(least for each in masks.values() if (least := minimal(each)))
+                masks[root].add(kinds[kind][root])
+        masks[tree.root].add(kinds[kind].get('', frozenset()))
+    trees: Counter[frozenset[int]] = Counter()
+    for parts, number in Counter(map(frozenset, masks.values())).items():
+        trees[minimal(set().union(*parts))] += number
+    del trees[frozenset()]
+    return trees
+
+
+#: To compare a combination with masks that have so many bits takes as long as to try it.
+_COMPARED = 150_000
 
 
 def _by_class(uses: Uses) -> Mapping[int, Sequence[Use]]:
     return uses if isinstance(uses, dict) else {0: uses}
+
+
+class _Found:
+    """The masks of a tree that are found, and those of the other trees whose providers it uses.
+
+    :param names: of the trees.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.masks = {name: Alternatives() for name in names}
+
+    def has_better(self, mask: int) -> bool:
+        """Whether each tree has a mask with no more clauses than this one."""
+        return all(each.has_part_of(mask) for each in self.masks.values())
+
+    def work(self) -> int:
+        """Return as how many combinations one counts: it is compared with all masks."""
+        return 1 + sum(each.size() for each in self.masks.values()) // _COMPARED
 
 
 class _CandidateRules:
@@ -94,51 +121,46 @@ class _CandidateRules:
             return ()
         return tuple([frozenset(places[each] for each in self._rules.lineage(id) if each in places) for id in places])
 
-    def combined(self, tree: Tree) -> dict[str, set[int]]:
-        """Return the masks of a tree, and of the other trees whose providers it uses.
+    def combined(self, tree: Tree) -> dict[str, frozenset[int]]:
+        """Return masks of a tree, with the minimal ones, and of the other trees whose providers it uses.
 
         :returns: {uuid of the root, or '' for the tree itself: masks}.
         """
-        masks: dict[str, set[int]] = defaultdict(set)
         by_class = itertools.chain.from_iterable(_by_class(uses).values() for uses in tree.uses)
         used = {self._root_of(id) for uses in by_class for id, _, _ in uses}
-        names = ['' if root == tree.root else root for root in used]
-
-        def is_needless(mask: int) -> bool:
-            return all(has_part(mask, masks[name]) for name in names)
-
-        for mask, chosen in self._chosen(0, tree, Chosen(), tree.mask, is_needless):
+        found = _Found('' if root == tree.root else root for root in used)
+        for mask, chosen in self._chosen(0, tree, Chosen(), tree.mask, found):
             roots = {self._root_of(each) for option in chosen for each in option.providers}
             for root in roots:
-                masks['' if root == tree.root else root].add(mask)
-        return masks
+                found.masks['' if root == tree.root else root].add(mask)
+        return {name: frozenset(each) for name, each in found.masks.items()}
 
     def _root_of(self, provider_id: int) -> str:
         return self._search.providers[provider_id].root_provider_uuid
 
     def _chosen(
-        self, number: int, tree: Tree, chosen: Chosen, mask: int, is_needless: Any
+        self, number: int, tree: Tree, chosen: Chosen, mask: int, found: _Found
     ) -> Iterator[tuple[int, list[Option]]]:
         """Yield (mask, [Option of each group, …]) of the combinations that the fixed rules allow.
 
         :param number: of the first group for which no option is chosen yet.
         :param mask: of the clauses that the chosen options fail.
-        :param is_needless: function that returns whether a mask is needless, because better ones exist.
+        :param found: _Found so far: what needs more clauses than these is not yielded.
         """
         if number == len(tree.uses):
             if (whole := self._of_whole(chosen.options)) is not None:
                 yield mask | whole, chosen.options
             return
         for option, more in self._options(number, tree.uses[number]):
-            if not self._rules.allow(chosen, option) or is_needless(mask | more):
-                continue
             # The options of the first group are not counted: there are at most as many as providers.
-            if number and not self._rules.tries.spend():
+            if number and not self._rules.tries.spend(found.work()):
                 return
+            if not self._rules.allow(chosen, option) or found.has_better(mask | more):
+                continue
             meets = option.suffix and not option.providers.isdisjoint(chosen.isolated)
             chosen.push(option)
             both = mask | more | (self._isolate if meets else 0)
-            yield from self._chosen(number + 1, tree, chosen, both, is_needless)
+            yield from self._chosen(number + 1, tree, chosen, both, found)
             chosen.pop()
 
     def _options(self, number: int, uses: Uses) -> Iterator[tuple[Option, int]]:
@@ -160,7 +182,9 @@ class _CandidateRules:
                 Amount(id, class_id, amounts[class_id]) for class_id, (id, _, _) in zip(uses, chosen, strict=True)
             )
             option = Option(suffix, frozenset(id for id, _, _ in chosen), taken)
-            for alternative in itertools.product(*(masks for _, masks, _ in chosen)):
+            for further, alternative in enumerate(itertools.product(*(masks for _, masks, _ in chosen))):
+                if further and not self._rules.tries.spend():
+                    return
                 mask = missing
                 for each in alternative:
                     mask |= each

@@ -37,6 +37,7 @@ class QueryExplanation(types.Base):
     clauses = [RejectedBy]
     relaxations = [QueryRelaxation]
     nodes = Figures
+    warnings = [str]
 
 
 class ExplanationsController(Resource):
