@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+from collections import defaultdict
 
 import pytest
 import yaml
@@ -28,7 +29,7 @@ def dashboard_expressions():
 
 @pytest.fixture(scope='module')
 def samples(tmp_path_factory):
-    """{name of a metric: names of its labels}, after a reservation that was refused, with a mirror and a flavor."""
+    """{name of a metric: [its labels, …]}, after a reservation that was refused, with a mirror and a flavor."""
     path = tmp_path_factory.mktemp('monitoring')
     url, flavors = upgraded(f'sqlite:///{path}/x.sqlite'), path / 'flavors.yaml'
     flavors.write_text('gold: {"resources:CUSTOM_GOLD": 1}')
@@ -41,7 +42,10 @@ def samples(tmp_path_factory):
         mirror_clouds.take(app.service, turn, 'test')
         mirror_clouds.save(app.service, turn, current_at=mirror_clouds.now(app.service), write_queue=0)
         families = list(parser.text_string_to_metric_families(client.ask('GET', '/metrics').text))
-    return {sample.name: sample.labels for family in families for sample in family.samples}
+    found = defaultdict(list)
+    for sample in (sample for family in families for sample in family.samples):
+        found[sample.name].append(sample.labels)
+    return found
 
 
 @pytest.mark.parametrize('expression', [*alert_expressions(), *dashboard_expressions()])
@@ -49,10 +53,24 @@ def test_metrics_and_labels(samples, expression):
     names = set(re.findall(r'ironic_traits_\w+', expression))
     assert names <= samples.keys()
     # "instance" and "job" come from Prometheus.
-    known = {'instance', 'job', 'le'}.union(*(samples[name] for name in names))
+    known = {'instance', 'job', 'le'}.union(*(samples[name][0] for name in names))
     grouped = ','.join(re.findall(r'by \(([^)]*)\)', expression))
     assert set(re.findall(r'\w+', grouped)) | set(re.findall(r'(\w+)=~?"', expression)) <= known
 
 
-def test_the_value_of_maintenance(samples):
-    assert samples['ironic_traits_nodes']['maintenance'] == 'true'
+@pytest.mark.parametrize('expression', dashboard_expressions())
+def test_no_panel_is_empty(samples, expression):
+    """Each selector of a panel has a series in a service with such nodes, flavors and requests."""
+    selectors = re.findall(r'(ironic_traits_\w+)(?:{([^}]*)})?', expression)
+    assert selectors
+    for name, matchers in selectors:
+        values = dict(re.findall(r'(\w+)="([^"]*)"', matchers))
+        assert any(values.items() <= labels.items() for labels in samples[name]), (name, values)
+
+
+def test_numbers_are_0_when_there_is_nothing():
+    """A panel with one number would show "No data" when no series has the labels, as without nodes in maintenance."""
+    panels = json.loads((ETC / 'grafana-dashboard.json').read_text())['panels']
+    expressions = [panel['targets'][0]['expr'] for panel in panels if panel['type'] == 'stat']
+    assert expressions
+    assert [each for each in expressions if not each.endswith(' or vector(0)')] == []
