@@ -4,6 +4,7 @@ import importlib.util
 import json
 import pathlib
 import re
+import urllib.parse
 
 import jsonschema
 import pytest
@@ -132,9 +133,6 @@ def test_versions_of_query_parameters(samples):
         before, after = described('baremetal', minor), described('baremetal', minor + 1)
         for route in before.keys() & after.keys():
             for each in _query(after[route]).keys() - _query(before[route]).keys():
-                if (route.rpartition('/')[2], each) == ('detail', 'fields'):
-                    # Refused with 400 at every version.
-                    continue
                 statuses = [_ask(client, route, each, after[route], version) for version in (minor, minor + 1)]
                 if statuses[0] != 406 or statuses[1] == 406:
                     wrong.append((route, each, minor, statuses))
@@ -142,7 +140,10 @@ def test_versions_of_query_parameters(samples):
 
 
 def _query(operation):
-    return {each['name']: each['schema'] for each in operation['parameters'] if each.get('in') == 'query'}
+    """Return the query parameters of an operation: {name: schema}. Some are the keys of an object."""
+    schemas = {each['name']: each['schema'] for each in operation['parameters'] if each.get('in') == 'query'}
+    objects = [schemas.pop(name) for name, schema in list(schemas.items()) if schema.get('type') == 'object']
+    return schemas | {name: schema for each in objects for name, schema in each.get('properties', {}).items()}
 
 
 def _ask(client, route, name, operation, minor):
@@ -154,6 +155,84 @@ def _ask(client, route, name, operation, minor):
     path = re.sub('{.*?}', UUID, path.replace('{driver_name}', 'fake-hardware'))
     body = [] if method == 'PATCH' else None
     return client.ask(method, f'{path}?{name}={value}', body, version=f'1.{minor}').status_int
+
+
+#: Texts that cannot be the name of anything that has a pattern.
+BAD = ('a b', 'ä', 'x' * 256, 'a\n', 'a:b')
+IDENTS = ('a', 'a.b-C_d~1', 'x' * 255)
+PLAIN = '^[^/]+$'
+
+
+def _matches(schema, text):
+    pattern = schema['pattern'].replace('$', r'\Z')
+    return re.match(pattern, text) is not None and len(text) <= schema.get('maxLength', len(text))
+
+
+def _patterns(api, minor):
+    """Yield (route, name of a parameter, its schema) of the parameters in paths that have a pattern of their own."""
+    for route, operation in described(api, minor).items():
+        for each in operation['parameters']:
+            if each.get('in') == 'path' and each['schema'].get('pattern', PLAIN) != PLAIN:
+                yield route, each['name'], each['schema']
+
+
+def test_names_in_paths(samples):
+    """The service refuses with 400 the names that the patterns exclude, and looks for the others."""
+    client, tried = Client(samples), set()
+    for route, name, schema in _patterns('baremetal', 115):
+        method, _, path = route.partition(' ')
+        if method == 'GET' and path.endswith('_ident}'):
+            tried.add(name)
+            for text in (*BAD, *IDENTS):
+                response = client.ask('GET', path.replace(f'{{{name}}}', urllib.parse.quote(text)))
+                assert response.status_int == (404 if _matches(schema, text) else 400), (path, text)
+    kinds = ('node', 'port', 'portgroup', 'allocation', 'runbook', 'rule', 'template')
+    assert tried == {f'{kind}_ident' for kind in kinds}
+
+
+@pytest.mark.parametrize(
+    ('path', 'api', 'minor'),
+    [
+        ('/v1/nodes/{node_ident}/traits/{trait}', 'baremetal', 115),
+        ('/placement/traits/{name}', 'placement', 39),
+        ('/placement/resource_classes/{name}', 'placement', 39),
+    ],
+)
+def test_names_that_can_be_created(client, path, api, minor):
+    client.node(name='one')
+    (schema,) = (each[2] for each in _patterns(api, minor) if each[0] == f'PUT {path}' and each[1] != 'node_ident')
+    path = path.replace('{node_ident}', 'one')
+    for text in (*BAD, 'custom_a', 'CUSTOM_A', 'CUSTOM_' + 'A' * 248, 'CUSTOM_' + 'A' * 249):
+        url = re.sub('{.*}', urllib.parse.quote(text), path)
+        ask = client.ask if api == 'baremetal' else client.placement
+        response = ask('PUT', url.removeprefix('/placement'))
+        assert (response.status_int < 300) is _matches(schema, text), (text, response.text)
+
+
+def test_versions_without_names():
+    assert 'node_ident' not in {name for _, name, _ in _patterns('baremetal', 4)}
+    assert 'node_ident' in {name for _, name, _ in _patterns('baremetal', 5)}
+
+
+def test_fields_exclude_detail(client):
+    """The description allows what the service accepts."""
+    client.node(name='one')
+    tried = 0
+    for route, operation in described('baremetal', 115).items():
+        path = route.removeprefix('GET ').replace('{node_ident}', 'one')
+        objects = [each['schema'] for each in operation['parameters'] if each.get('style') == 'form']
+        for schema in objects if '{' not in path else ():
+            for other in schema['properties'].keys() - {'detail'}:
+                field = {'/v1/drivers': 'name', '/v1/conductors': 'hostname'}.get(path, 'uuid')
+                value = client.get('/v1/nodes/one')['created_at'].replace('+00:00', 'Z') if other == 'at' else field
+                for detail in (True, False):
+                    status = client.ask('GET', f'{path}?detail={str(detail).lower()}&{other}={value}').status_int
+                    both = {'detail': detail, other: value if other == 'at' else [value]}
+                    is_valid = jsonschema.Draft202012Validator(schema).is_valid(both)
+                    assert (status != 400) is is_valid, (path, both, status)
+                    tried += 1
+        assert not path.endswith('/detail') or 'fields' not in _query(operation), path
+    assert tried > 10
 
 
 @pytest.fixture

@@ -4,6 +4,9 @@ from ironic_traits.api import expose, rendering
 from ironic_traits.api.description import types
 from ironic_traits.api.v1.node_fields import FIELDS_SINCE
 
+#: Query parameters that may not be sent with detail=true.
+_NOT_WITH_DETAIL = {'fields', 'at'}
+
 
 class BareMetal:
     """What the document of a version says about the Bare Metal API.
@@ -24,15 +27,22 @@ class BareMetal:
         """Whether the version has a route."""
         return function.since <= self._minor
 
-    def query(self, function):
-        """Return the query parameters of a route, a list."""
-        definition = function.definition
-        since = {'fields': FIELDS_SINCE, **types.query_since(definition.return_type), **function.query_since}
-        return [
-            {'name': each.name, 'in': 'query', 'schema': types.query_schema(each.datatype)}
+    def query(self, route):
+        """Return the query parameters of a Route, a list."""
+        definition = route.function.definition
+        since = {'fields': FIELDS_SINCE, **types.query_since(definition.return_type), **route.function.query_since}
+        schemas = {
+            each.name: types.query_schema(each.datatype)
             for each in definition.arguments
             if since.get(each.name, 1) <= self._minor
-        ]
+        }
+        if route.path.endswith('/detail'):
+            # These lists have all fields, and refuse the parameter.
+            schemas.pop('fields', None)
+        others = schemas.keys() & _NOT_WITH_DETAIL if 'detail' in schemas else set()
+        exclusive = {name: schemas.pop(name) for name in sorted({'detail', *others})} if others else {}
+        parameters = [{'name': name, 'in': 'query', 'schema': schema} for name, schema in schemas.items()]
+        return [*parameters, _either(exclusive)] if exclusive else parameters
 
     def body(self, function):
         """Return the schema of the body of a route, and whether it is required; None if the route has no body."""
@@ -46,3 +56,23 @@ class BareMetal:
         if function.has_streams:
             content[expose.EVENTS] = {'type': 'string'}
         return {status: {} if status == 204 else content for status in function.statuses}
+
+
+def _either(schemas):
+    """Return the parameter that stands for ``detail`` and those that exclude it.
+
+    With this style, each key of the object is a parameter of its own. Only an object can say what excludes what.
+
+    :param schemas: {parameter: JSON schema}.
+    """
+    names = sorted(schemas.keys() - {'detail'})
+    excluded = {'required': ['detail'], 'properties': {'detail': {'const': True}}}
+    schema = {
+        'type': 'object',
+        'properties': schemas,
+        'additionalProperties': False,
+        'not': excluded | {'anyOf': [{'required': [name]} for name in names]},
+    }
+    description = f'detail=true excludes {" and ".join(names)}.'
+    name = '_or_'.join(['detail', *names])
+    return {'name': name, 'in': 'query', 'style': 'form', 'explode': True, 'description': description, 'schema': schema}

@@ -7,6 +7,7 @@ import re
 from ironic_traits import failures as common_failures
 from ironic_traits import policies
 from ironic_traits.api import protocols, rendering
+from ironic_traits.api.description import paths
 from ironic_traits.api.description.bare_metal import BareMetal
 from ironic_traits.api.description.placement import Placement
 from ironic_traits.api.description.routes import routes
@@ -36,16 +37,16 @@ def document(api, minor, auth_strategy, prefix=True):
     protocol, kind = APIS[api]
     described = kind(minor)
     prefix_length = 0 if prefix else len(protocol.prefix)
-    paths: dict[str, dict] = {}
+    operations: dict[str, dict] = {}
     for route in _routes(protocol):
         if described.serves(route.function):
             path = route.path[prefix_length:] or '/'
-            paths.setdefault(path, {})[route.method.lower()] = _operation(protocol, described, route, minor)
+            operations.setdefault(path, {})[route.method.lower()] = _operation(protocol, described, route, minor)
     return {
         'openapi': '3.1.0',
         'info': _info(protocol, minor),
         'servers': [{'url': '.'}],
-        'paths': paths,
+        'paths': operations,
         'components': {
             'schemas': described.schemas,
             'responses': {'Failure': _response('A failure.', {rendering.CONTENT_TYPE: protocol.failure_schema(minor)})},
@@ -95,8 +96,8 @@ def _operation(protocol, described, route, minor):
         'tags': [_tag(protocol, route.path)],
         'parameters': [
             {'$ref': '#/components/parameters/Version'},
-            *map(_path_parameter, _PARAMETER.findall(route.path)),
-            *described.query(function),
+            *(paths.parameter(route, name, minor) for name in _PARAMETER.findall(route.path)),
+            *described.query(route),
         ],
         'responses': _responses(protocol, described, route),
         'x-since': text(function.since),
@@ -114,12 +115,6 @@ def _tag(protocol, path):
     """Return the tag of an operation: the first segment of its path below the root of the API."""
     segments = path.removeprefix(protocol.prefix).removeprefix('/v1').split('/')
     return next(filter(None, segments), 'versions')
-
-
-def _path_parameter(name):
-    # Anything but a slash, which would lead to another path.
-    schema = {'format': 'uuid'} if name.endswith('uuid') else {'pattern': '^[^/]+$'}
-    return {'name': name, 'in': 'path', 'required': True, 'schema': {'type': 'string', **schema}}
 
 
 def _responses(protocol, described, route):

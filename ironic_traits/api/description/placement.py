@@ -19,8 +19,9 @@ class Placement:
         """Whether the version has a route."""
         return function.since <= self._minor
 
-    def query(self, function):
-        """Return the query parameters of a route, a list."""
+    def query(self, route):
+        """Return the query parameters of a Route, a list."""
+        function = route.function
         schema = (
             _portable(at(function.queries, self._minor)) if function.queries else {'properties': {}, 'required': []}
         )

@@ -7,6 +7,8 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.inventory.node_names import PATTERN, RESERVED, is_stored_uuid
 
+#: The minor version that brought names of nodes.
+NAMES_SINCE = 5
 #: A host name, which names had to be before version 1.10.
 _HOST_NAME = re.compile(
     r'(?=.{1,255}\Z)[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*'
@@ -25,7 +27,7 @@ def ident(context, text):
         return str(uuidutils.uuid.UUID(text))
     if not is_ident(text):
         raise failures.InvalidIdent(ident=text)
-    if context.minor < 5:
+    if context.minor < NAMES_SINCE:
         raise failures.NodeNotFound(node=text)
     return text
 

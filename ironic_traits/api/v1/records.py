@@ -284,5 +284,5 @@ def parse_node(context, ident):
     :raises failures.InvalidIdent: the text can be neither.
     """
     if not uuidutils.is_uuid_like(ident):
-        context.needs(5, 'the name of a node')
+        context.needs(node_ident.NAMES_SINCE, 'the name of a node')
     return node_ident.ident(context, ident)
