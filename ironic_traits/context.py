@@ -120,10 +120,35 @@ class Context(oslo_context.RequestContext):
         rules = (rule, *others)
         if any(self.may(each, target) for each in rules):
             return Grant(())
-        own = {role: self.project_id for role in ('node.owner', 'node.lessee', 'allocation.owner')}
-        if target is not None or not self.project_id or not any(self.may(each, own) for each in rules):
-            raise failures.Forbidden(rule=rule)
+        if target is not None or not self.project_id or not any(self.may(each, self._own()) for each in rules):
+            raise self.forbidden(*rules)
         return Grant(rules)
+
+    def forbidden(self, rule, *others):
+        """Return the failure of a request that policy does not allow. It says if only the scope of the token is wrong.
+
+        The message depends on the rules and the token only, and never on what the request is about.
+
+        :param rule: name of the policy rule.
+        :param others: names of alternative rules.
+        :returns: failures.Forbidden.
+        """
+        rules = (rule, *others)
+        own, of_system = self._own(), self.to_policy_values() | {'system_scope': 'all'}
+        is_of_scope = (
+            self._service.enforcer is not None
+            and not self.system_scope
+            and not any(self.may(each, own) for each in rules)
+            and any(self.may(each, own, of_system) for each in rules)
+        )
+        if not is_of_scope:
+            return failures.Forbidden(rule)
+        scope = 'project' if self.project_id else 'domain' if self.domain_id else 'no'
+        return failures.Forbidden(rule, f'. It requires system scope, and the token has {scope} scope.')
+
+    def _own(self):
+        """Return the policy target of what belongs to the project of the caller."""
+        return {role: self.project_id for role in ('node.owner', 'node.lessee', 'allocation.owner')}
 
     def limit_to(self, *rules):
         """Return the grant for the one node, or record, that the request is for, with the rules to check against it.
@@ -136,18 +161,19 @@ class Context(oslo_context.RequestContext):
         """
         return Grant(() if any(self.may(rule) for rule in rules) else rules)
 
-    def may(self, rule, target=None):
+    def may(self, rule, target=None, credentials=None):
         """Whether policy allows an action.
 
         :param rule: name of a policy rule.
         :param target: policy target of the action, as a dict.
+        :param credentials: of another caller, as a dict; None for those of the request.
         """
         # Under noauth and http_basic there is no enforcer, and everything is allowed.
         enforcer = self._service.enforcer
         if enforcer is None:
             return True
         services = {'config.service_project_name': self.conf.api.service_project_name}
-        return enforcer.authorize(rule, services | (target or {}), self)
+        return enforcer.authorize(rule, services | (target or {}), credentials or self)
 
     def policy_version(self):
         """Return a value that changes when the rules of policy change; None without policy."""

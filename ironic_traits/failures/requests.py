@@ -34,7 +34,10 @@ class Forbidden(Failure):
 
     status = 403
     code = 'baremetal.forbidden'
-    text = 'Access was denied to the following resource: {rule}'
+    text = 'Access was denied to the following resource: {rule}{hint}'
+
+    def __init__(self, rule, hint=''):
+        super().__init__(rule=rule, hint=hint)
 
 
 class ResourceNotFound(Failure):

@@ -327,7 +327,7 @@ def _visible(context: Context, grant: Grant) -> list[Condition]:
     if not node_filters.visible(context, grant) and context.may(GET):
         return []
     if not project:
-        raise failures.Forbidden(rule=GET)
+        raise context.forbidden(GET)
     roles = [role for role in ('owner', 'lessee') if context.may(GET, {f'node.{role}': project})]
     return [sa.or_(sa.false(), *(tables.nodes.c[role] == project for role in roles))]
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
@@ -58,7 +57,7 @@ def visible_project(context: Context, grant: Grant, list_all: str = 'baremetal:n
     if not grant.rules and context.may(list_all):
         return None
     if not context.project_id:
-        raise failures.Forbidden(rule=list_all)
+        raise context.forbidden(list_all)
     return context.project_id
 
 

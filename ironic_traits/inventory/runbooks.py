@@ -36,7 +36,7 @@ def _visible(context: Context, grant: Grant) -> list[Condition]:
     if context.may('baremetal:runbook:list_all'):
         return []
     if not context.project_id:
-        raise failures.Forbidden(rule='baremetal:runbook:list_all')
+        raise context.forbidden('baremetal:runbook:list_all')
     return [sa.or_(tables.runbooks.c.owner == context.project_id, tables.runbooks.c.public)]
 
 

@@ -93,5 +93,5 @@ def check(context, grant, owner, missing):
     target = target_of(owner)
     if not any(context.may(rule, target) for rule in grant.rules):
         if context.may('baremetal:node:get', target):
-            raise failures.Forbidden(rule=grant.rules[0])
+            raise context.forbidden(grant.rules[0])
         raise missing

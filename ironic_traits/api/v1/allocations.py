@@ -138,7 +138,7 @@ def _check_owner(context, grant, owner, missing):
     target = {'allocation.owner': owner}
     if not any(context.may(rule, target) for rule in grant.rules):
         if context.may('baremetal:allocation:get', target):
-            raise failures.Forbidden(rule=grant.rules[0])
+            raise context.forbidden(grant.rules[0])
         raise missing
 
 
@@ -146,7 +146,7 @@ def _of_node(context, grant, text):
     """Return the grant for the allocation of a node, if policy allows the request for it."""
     row = allocations.of_node(context, node_ident.ident(context, text))
     if grant.rules:
-        _check_owner(context, grant, row.owner, failures.Forbidden(rule=grant.rules[0]))
+        _check_owner(context, grant, row.owner, context.forbidden(grant.rules[0]))
     return grant.of(row.uuid)
 
 
@@ -190,7 +190,7 @@ class AllocationsController(Resource):
         if context.may(_LIST[0]):
             return ALLOCATIONS.page_of(context, None, query)
         if not context.project_id or query.get('owner', context.project_id) != context.project_id:
-            raise failures.Forbidden(rule=_LIST[0])
+            raise context.forbidden(_LIST[0])
         return ALLOCATIONS.page_of(context, context.project_id, query)
 
     @expose('baremetal:allocation:get', Allocation, of=ALLOCATIONS.allowed, since=SINCE, query=FIELDS_QUERY)
@@ -256,7 +256,7 @@ def _owner(context, owner):
     if owner in (None, '', context.project_id):
         return context.project_id
     if not context.may('baremetal:allocation:create_restricted'):
-        raise failures.Forbidden(rule='baremetal:allocation:create_restricted')
+        raise context.forbidden('baremetal:allocation:create_restricted')
     return owner
 
 

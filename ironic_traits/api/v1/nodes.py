@@ -146,9 +146,9 @@ def _owner(context, body):
     if context.may('baremetal:node:create'):
         return {}
     if not context.project_id:
-        raise failures.Forbidden(rule='baremetal:node:create')
+        raise context.forbidden('baremetal:node:create')
     if body.owner not in (None, wsme.types.Unset, context.project_id):
-        raise failures.Forbidden(rule='baremetal:node:create')
+        raise context.forbidden('baremetal:node:create')
     return {'owner': context.project_id}
 
 

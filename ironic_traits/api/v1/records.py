@@ -181,7 +181,7 @@ class Records:
         if self.kind.has_node:
             return access.record(context, grant, self.kind, self.ident(context, text))
         if grant.rules:
-            raise failures.Forbidden(rule=grant.rules[0])
+            raise context.forbidden(grant.rules[0])
         return grant.of(self.ident(context, text))
 
     def ident(self, context, text):

@@ -46,7 +46,7 @@ def _allowed(context, grant, text, public):
         owner = runbooks.owner(context, ident)
         if not (public and owner.public) and not _may(context, grant.rules, owner):
             if owner.public or _may(context, ['baremetal:runbook:get'], owner):
-                raise failures.Forbidden(rule=grant.rules[0])
+                raise context.forbidden(grant.rules[0])
             raise failures.RecordNotFound(what='Runbook', ident=ident)
     return grant.of(ident)
 
@@ -91,7 +91,7 @@ class RunbooksController(Resource):
     def get_all(self, context, grant, /, **query):
         project = query.get('project')
         if project not in (None, context.project_id) and not context.may('baremetal:runbook:list_all'):
-            raise failures.Forbidden(rule='baremetal:runbook:list_all')
+            raise context.forbidden('baremetal:runbook:list_all')
         return RUNBOOKS.page(context, grant, query)
 
     @expose('baremetal:runbook:get', Runbook, of=_readable, since=SINCE, query=FIELDS_QUERY)
@@ -126,7 +126,7 @@ def _check_project(context, body):
     :raises failures.InvalidInput: the runbook is public, or for another project.
     """
     if not context.project_id and not context.may('baremetal:runbook:list_all'):
-        raise failures.Forbidden(rule='baremetal:runbook:create')
+        raise context.forbidden('baremetal:runbook:create')
     if body.owner and body.owner != context.project_id:
         raise failures.InvalidInput(
             reason='Cannot create a runbook as a project scoped admin with an owner other than your own project.'
@@ -146,4 +146,4 @@ def _check_rules(context, grant, rules):
     owner = runbooks.owner(context, grant.ident)
     for rule in rules:
         if not _may(context, [rule], owner):
-            raise failures.Forbidden(rule=rule)
+            raise context.forbidden(rule)
