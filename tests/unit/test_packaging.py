@@ -22,12 +22,16 @@ def test_every_package_is_named():
 
 
 @pytest.fixture(scope='module')
-def installed(tmp_path_factory):
+def source(tmp_path_factory):
+    """A copy of the checkout: setuptools writes into the source, where tox may build a wheel at the same time."""
+    ignored = shutil.ignore_patterns('.*', '__pycache__', '*.egg-info', 'build', 'dist', 'doc', 'tests')
+    return shutil.copytree(CHECKOUT, tmp_path_factory.mktemp('source') / 'copy', ignore=ignored)
+
+
+@pytest.fixture(scope='module')
+def installed(source, tmp_path_factory):
     """A directory with only the content of the wheel."""
     target = tmp_path_factory.mktemp('wheel')
-    # Build a copy: setuptools writes into the source, where tox may build a wheel at the same time.
-    ignored = shutil.ignore_patterns('.*', '__pycache__', '*.egg-info', 'build', 'dist', 'doc', 'tests')
-    source = shutil.copytree(CHECKOUT, target / 'source', ignore=ignored)
     subprocess.run([sys.executable, '-m', 'build', '-q', '-w', '-o', target / 'dist', source], check=True)
     (wheel,) = (target / 'dist').iterdir()
     install = [sys.executable, '-m', 'pip', 'install', '-q', '--no-deps', '--target', target / 'lib', wheel]
@@ -64,6 +68,29 @@ def test_the_wheel_has_the_tables_of_facts(installed, tmp_path):
     assert 'HW_CPU_X86_AVX2' in done.stdout
     names = {path.name for path in (CHECKOUT / 'ironic_traits' / 'matching' / 'fact_tables').iterdir()}
     assert names == {path.name for path in (installed / 'ironic_traits' / 'matching' / 'fact_tables').iterdir()}
+
+
+def test_an_old_python_is_refused_before_anything_is_searched(source, tmp_path):
+    """pip would look for versions of the requirements first, for minutes."""
+    (tmp_path / 'sitecustomize.py').write_text(
+        'import collections, sys\n'
+        'fields = "major minor micro releaselevel serial"\n'
+        'sys.version_info = collections.namedtuple("version", fields)(3, 10, 13, "final", 0)\n'
+    )
+    install = [
+        sys.executable,
+        '-m',
+        'pip',
+        'install',
+        '--no-index',
+        '--no-build-isolation',
+        '--target',
+        tmp_path / 'lib',
+    ]
+    environment = os.environ | {'PYTHONPATH': str(tmp_path)}
+    done = subprocess.run([*install, f'{source}[client]'], capture_output=True, text=True, env=environment)
+    assert done.returncode == 1
+    assert f'ironic-traits needs Python 3.11 or later. This is Python 3.10.13: {sys.executable}' in done.stderr
 
 
 def test_the_library_is_not_shadowed(installed):
