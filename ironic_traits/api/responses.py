@@ -16,6 +16,14 @@ _CONTENT_TYPE = ('Content-Type', rendering.CONTENT_TYPE)
 _NO_LENGTH = ('Content-Length', '0')
 
 
+def warnings(sentences):
+    """Return the header with warnings (RFC 7234, 5.5) as a dict; {} for none.
+
+    :param sentences: without quotation marks.
+    """
+    return {'Warning': ', '.join(f'299 - "{sentence}"' for sentence in sentences)} if sentences else {}
+
+
 def render(context, environ, response):
     """Return the response to a request, as webob has it.
 

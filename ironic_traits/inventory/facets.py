@@ -14,6 +14,8 @@ from ironic_traits.inventory.capacity import Nodes
 from ironic_traits.matching.traits import Filter
 
 TRAITS = 'traits'
+#: Maximum number of traits in ``absent_traits``: each needs a subquery.
+MAX_ABSENT = 10
 #: Fields by which nodes can be counted, besides their traits. Many nodes share a value of these.
 FIELDS = (
     'provision_state',
@@ -71,6 +73,24 @@ def count(
     if is_slow:
         context.node_index.prepare(context)
     return Counts(number, facets)
+
+
+def absent_traits(context: Context, grant: Grant, traits: Filter) -> list[str]:
+    """Return the traits that a filter requires, and that no node has which the caller may see.
+
+    Only the first MAX_ABSENT names are looked up. Each ends at the first node that has the trait.
+
+    :returns: [name, …], sorted.
+    """
+    names = sorted(traits.all_of.union(*traits.any_of))[:MAX_ABSENT]
+    if not names:
+        return []
+    conditions = node_filters.visible(context, grant)
+    nodes = _HOLDS.node_id.in_(sa.select(tables.nodes.c.id).where(*conditions)) if conditions else sa.true()
+    columns = [sa.exists().where(_HOLDS.trait == name, nodes).label(f'has_{place}') for place, name in enumerate(names)]
+    with context.read() as connection:
+        has = connection.execute(sa.select(*columns)).one()
+    return [name for name, is_present in zip(names, has, strict=True) if not is_present]
 
 
 def _by_index(view: node_index.View, nodes: int, by: Iterable[str], limit: int) -> Counts:

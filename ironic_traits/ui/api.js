@@ -53,6 +53,9 @@ function read() {
   }
 }
 
+/** The sentences of the header Warning, of the documents whose responses had one: {document: [sentence, …]}. */
+export const warnings = new WeakMap();
+
 /** Return the URL of a path of the API. */
 export function url(path) {
   return BASE + path;
@@ -85,9 +88,14 @@ export async function request(method, path, body, { signal, headers = {} } = {})
     throw new ApiError(0, 'The service does not answer. Check that it runs, and your network; then try again.');
   }
   const text = await response.text();
-  if (response.ok) return text ? JSON.parse(text) : null;
+  if (response.ok) return text ? withWarnings(JSON.parse(text), response.headers.get('Warning')) : null;
   if (response.status === 401 && token && token === session.value?.token) session.expire();
   throw failure(response.status, text);
+}
+
+function withWarnings(document, header) {
+  if (header) warnings.set(document, [...header.matchAll(/"([^"]*)"/g)].map((match) => match[1]));
+  return document;
 }
 
 export const get = (path, options) => request('GET', path, undefined, options);

@@ -36,9 +36,9 @@ def both(access_template, tmp_path_factory):
 
 
 def normalized(response):
-    """Return the status and the text of a response, without times and without the uuids that the service chooses."""
+    """Return status, text and warnings of a response, without times and without the uuids that the service chooses."""
     text = _UUID.sub(lambda match: match[0] if match[0][9:19] == '0000-4000-' else 'uuid', response.text)
-    return response.status_int, _TIME.sub('time', text)
+    return response.status_int, _TIME.sub('time', text), response.headers.get('Warning')
 
 
 def is_taken(response, path, body):

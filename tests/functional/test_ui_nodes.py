@@ -80,6 +80,13 @@ def test_the_four_trait_filters(tab):
         expect(page.get_by_role('status').first).to_have_text('24 nodes')
 
 
+def test_a_trait_that_no_node_has(tab):
+    page = tab.open('#/nodes?traits=CUSTOM_GPPU')
+    expect(page.get_by_text('No node matches these filters.')).to_be_visible()
+    expect(page.get_by_text('No node that you may see has the trait CUSTOM_GPPU.')).to_be_visible()
+    tab.check_accessibility()
+
+
 def test_search_and_an_empty_list(tab):
     page = tab.open()
     page.get_by_label('Search nodes').fill('the SPARE')

@@ -1,6 +1,6 @@
 """/v1/inspection_rules"""
 
-from ironic_traits.api import types
+from ironic_traits.api import responses, types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.inspection_rule_fields import (
@@ -63,5 +63,4 @@ class InspectionRulesController(Resource):
 
 def _warnings(context, rule):
     """Return the header with the warnings about a rule that was written, {} without warnings."""
-    sentences = inspection_rules.warnings(context, rule['uuid'])
-    return {'Warning': ', '.join(f'299 - "{sentence}"' for sentence in sentences)} if sentences else {}
+    return responses.warnings(inspection_rules.warnings(context, rule['uuid']))

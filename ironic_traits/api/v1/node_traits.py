@@ -3,7 +3,7 @@
 import wsme.types
 
 from ironic_traits import failures
-from ironic_traits.api import types
+from ironic_traits.api import responses, types
 from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, past_traits, trait_sources
@@ -110,6 +110,5 @@ def _add(context, node_ident, trait, source):
 
 
 def _warnings(context, written):
-    """Return the header about the retired traits that a request wrote (RFC 9111, 5.5), as a dict."""
-    sentences = trait_catalogue.warnings(context, written.retired)
-    return {'Warning': ', '.join(f'299 - "{sentence}"' for sentence in sentences)} if sentences else {}
+    """Return the header about the retired traits that a request wrote, as a dict."""
+    return responses.warnings(trait_catalogue.warnings(context, written.retired))

@@ -4,7 +4,7 @@ import pecan
 import wsme.types
 
 from ironic_traits import failures
-from ironic_traits.api import conditional, paging, types
+from ironic_traits.api import conditional, paging, responses, types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
@@ -24,7 +24,7 @@ from ironic_traits.api.v1.portgroups import NodePortgroupsController
 from ironic_traits.api.v1.ports import NodePortsController
 from ironic_traits.api.v1.volume import NodeVolumeController
 from ironic_traits.deploy import states
-from ironic_traits.inventory import node_columns, nodes
+from ironic_traits.inventory import facets, node_columns, nodes
 from ironic_traits.resources.nodes import NODES
 
 FIELDS_QUERY = {'fields': [types.Names()]}
@@ -157,7 +157,7 @@ def _show(context, row):
 
 
 def list_page(context, grant, fields, links, query):
-    """Return a page of nodes, with a link to the next page.
+    """Return the response with a page of nodes, and a link to the next page.
 
     :param grant: ironic_traits.context.Grant.
     :param fields: names of the fields to show.
@@ -166,10 +166,23 @@ def list_page(context, grant, fields, links, query):
     """
     if 'changed_since' in query:
         return _changed(context, grant, fields, links, query)
-    if 'chassis_uuid' in query:
-        # The list depends on the existence of the chassis, which is not in the change feed.
-        return _read_page(context, grant, fields, links, query)
-    return conditional.nodes(context, lambda: _read_page(context, grant, fields, links, query))
+    headers = {}
+
+    def read():
+        document = _read_page(context, grant, fields, links, query)
+        if not document['nodes']:
+            headers.update(_warnings(context, grant, query))
+        return document
+
+    # The list of a chassis depends on the existence of the chassis, which is not in the change feed.
+    body = read() if 'chassis_uuid' in query else conditional.nodes(context, read)
+    return Response(body, headers=headers)
+
+
+def _warnings(context, grant, query):
+    """Return the header about required traits that no node has which the caller may see, as a dict."""
+    names = facets.absent_traits(context, grant, node_filters.parse(context, query)[1])
+    return responses.warnings([f'No node that you may see has the trait {name}.' for name in names])
 
 
 def _read_page(context, grant, fields, links, query):

@@ -1,5 +1,5 @@
 // The list of nodes.
-import { TooMany, get, pages, query } from '../api.js';
+import { TooMany, get, pages, query, warnings } from '../api.js';
 import { useAction, useCancel, useData } from '../data.js';
 import { ListFile, curl, number, plural, quote, text } from '../format.js';
 import { html } from '../html.js';
@@ -79,7 +79,7 @@ export function Nodes({ parameters }) {
         <${Chips} parameters=${parameters} />
         <${Problem} error=${state.error} retry=${retry} />
         ${!state.data && state.loading && html`<${Busy} />`}
-        ${state.data && html`<${Table} ...${{ nodes: state.data.nodes, columns, parameters, loading: state.loading }} />`}
+        ${state.data && html`<${Table} ...${{ list: state.data, columns, parameters, loading: state.loading }} />`}
         ${state.data && html`<${Pager} path=${['nodes']} parameters=${flat(parameters)} next=${state.data.next} isStale=${state.isStale} />`}
         <details class="commands">
           <summary>The same with a command</summary>
@@ -258,8 +258,9 @@ function Baremetal({ filters, columns, order: sorting = [], more = [] }) {
     ${sorting === null && html`<p class="muted">“baremetal node list” cannot sort by this field: it needs a column for it, and a value of each node.</p>`}`;
 }
 
-function Table({ nodes, columns, parameters, loading }) {
-  if (!nodes.length) return html`<${None} parameters=${parameters} />`;
+function Table({ list, columns, parameters, loading }) {
+  const { nodes } = list;
+  if (!nodes.length) return html`<${None} parameters=${parameters} reasons=${warnings.get(list) ?? []} />`;
   return html`<div class="scroll ${loading ? 'stale' : ''}" tabindex="0" role="region" aria-label="Table of nodes">
     <table class="nodes" role="table">
       <thead role="rowgroup"><tr role="row">${columns.map((name) => html`<${Heading} key=${name} name=${name} parameters=${parameters} />`)}</tr></thead>
@@ -303,9 +304,10 @@ function Traits({ names, parameters }) {
   </div>`;
 }
 
-function None({ parameters }) {
+function None({ parameters, reasons }) {
   if (chips(parameters).length) {
     return html`<${Empty} title="No node matches these filters.">
+      ${reasons.map((sentence) => html`<p key=${sentence}>${sentence}</p>`)}
       <p>Remove a filter above, or ask <a href=${link(['why'], { required: parameters.get('traits') })}>why no node matches</a>.</p>
     <//>`;
   }
