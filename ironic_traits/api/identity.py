@@ -1,7 +1,6 @@
 """Authentication of requests before they reach their route, as [api] auth_strategy says."""
 
 import logging
-import os
 
 import bcrypt
 from oslo_config import cfg
@@ -64,8 +63,8 @@ def _with_token(application, conf):
         raise cfg.Error(f'[keystone_authtoken]: {error}') from error
     for name in ('cafile', 'certfile', 'keyfile'):
         path = conf.keystone_authtoken[name]
-        if path and not os.access(path, os.R_OK):
-            raise cfg.Error(f'[keystone_authtoken] {name} = {path}: cannot be read')
+        if path:
+            _check_readable(path, f'[keystone_authtoken] {name}')
 
     def respond(environ, start_response):
         try:
@@ -97,12 +96,14 @@ def _with_password(application, conf):
     from oslo_middleware import basic_auth, exceptions
 
     path = conf.api.http_basic_auth_user_file
-    if not os.access(path, os.R_OK):
-        raise cfg.Error(f'[api] http_basic_auth_user_file = {path}: cannot be read')
+    option = '[api] http_basic_auth_user_file'
+    _check_readable(path, option)
     try:
+        if not _users(path):
+            raise cfg.Error(f'{option} = {path}: the file has no users')
         basic_auth.validate_auth_file(path)
-    except (exceptions.ConfigInvalid, exc.HTTPError) as error:
-        raise cfg.Error(f'[api] http_basic_auth_user_file = {path}: {error}') from error
+    except (OSError, exceptions.ConfigInvalid, exc.HTTPError) as error:
+        raise cfg.Error(f'{option} = {path}: {error}') from error
 
     def respond(environ, start_response):
         try:
@@ -122,6 +123,26 @@ def _with_password(application, conf):
     return respond
 
 
+def _check_readable(path, option):
+    """Raise cfg.Error with the reason if the file of an option cannot be read."""
+    try:
+        open(path, 'rb').close()
+    except OSError as error:
+        raise cfg.Error(f'{option} = {path}: cannot be read: {error.strerror}') from error
+
+
+def _users(path):
+    """Return the lines of the file of users that have a user.
+
+    :raises OSError: the file cannot be read.
+    """
+    try:
+        with open(path) as file:
+            return [line.strip() for line in file if ':' in line]
+    except UnicodeDecodeError as error:
+        raise OSError('it is not text in UTF-8') from error
+
+
 def _authenticate(path, user, password):
     """Return the user, if the password is right.
 
@@ -136,8 +157,7 @@ def _authenticate(path, user, password):
     """
     from oslo_middleware import basic_auth
 
-    with open(path) as file:
-        entries = [line.strip() for line in file if ':' in line]
+    entries = _users(path)
     user_entry = next((entry for entry in entries if entry.startswith(f'{user}:')), None)
     entry = user_entry or (entries[0] if entries else None)
     if not entry or not bcrypt.checkpw(password, basic_auth.parse_entry(entry)[1]) or not user_entry:

@@ -48,8 +48,6 @@ def _rules(paths: Iterable[str], problems: list[str]) -> Iterator[Rule]:
     for path in paths:
         try:
             rules = rule_files.read_rules(path)
-        except OSError as error:
-            problems.append(str(error))
         except InvalidRules as error:
             problems += [f'{path}: {problem}' for problem in error.problems]
         else:
@@ -61,7 +59,7 @@ def _inventories(paths: Iterable[str], node: str | None, problems: list[str]) ->
     """Generate (path, facts) of files with inspection data."""
     try:
         fields = rule_files.read_json(node) if node else {}
-    except (OSError, InvalidInventory) as error:
+    except InvalidInventory as error:
         problems.append(f'{node}: {error}')
         return
     if not isinstance(fields, Mapping):
@@ -70,8 +68,6 @@ def _inventories(paths: Iterable[str], node: str | None, problems: list[str]) ->
     for path in paths:
         try:
             yield path, rule_files.read_inventory(path, fields)
-        except OSError as error:
-            problems.append(str(error))
         except InvalidInventory as error:
             problems.append(f'{path}: {error}')
 
@@ -116,9 +112,6 @@ def import_rules(conf: Any) -> None:
     path = conf.command.from_inspector
     try:
         document = rule_files.read_document(path)
-    except OSError as error:
-        print(error, file=sys.stderr)
-        sys.exit(_UNUSABLE)
     except InvalidRules as error:
         print(f'{path}: {error}', file=sys.stderr)
         sys.exit(_UNUSABLE)

@@ -1,5 +1,6 @@
 """Files with inspection rules, and files with the data of inspections."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -32,8 +33,6 @@ def read_directories(paths: Iterable[str]) -> list[Rule]:
     for path in _files(paths, problems):
         try:
             found = read_rules(path)
-        except OSError as error:
-            problems.append(str(error))
         except InvalidRules as error:
             problems += [f'{path}: {problem}' for problem in error.problems]
         else:
@@ -51,7 +50,7 @@ def _files(directories: Iterable[str], problems: list[str]) -> list[str]:
         try:
             names = sorted(os.listdir(directory))
         except OSError as error:
-            problems.append(str(error))
+            problems.append(f'{directory}: {error.strerror}')
         else:
             paths += [os.path.join(directory, name) for name in names if name.endswith(_SUFFIXES)]
     return paths
@@ -60,8 +59,7 @@ def _files(directories: Iterable[str], problems: list[str]) -> list[str]:
 def read_rules(path: str) -> list[Rule]:
     """Return the rules in a file. Their names begin with the file's: gold.yaml has gold.RULE.
 
-    :raises OSError: the file cannot be read.
-    :raises InvalidRules: it does not contain rules.
+    :raises InvalidRules: the file cannot be read, or does not contain rules.
     """
     return inspection_rules.parse(read_document(path), prefix(path))
 
@@ -75,24 +73,24 @@ def prefix(path: str) -> str:
 def read_document(path: str) -> Any:
     """Return the JSON or YAML document in a file.
 
-    :raises OSError: the file cannot be read.
-    :raises InvalidRules: it is neither, or too large.
+    :raises InvalidRules: the file cannot be read, is empty, too large, or neither.
     """
-    data = _read(path, MAX_RULES_SIZE)
-    if len(data) > MAX_RULES_SIZE:
-        raise InvalidRules([f'the file is larger than {MAX_RULES_SIZE} bytes'])
     try:
-        return yaml_documents.load(data.decode())
+        document = yaml_documents.load(_read(path, MAX_RULES_SIZE).decode())
+    except UnicodeDecodeError as error:
+        raise InvalidRules(['the file is not text in UTF-8']) from error
     except (ValueError, yaml.YAMLError) as error:
         raise InvalidRules([' '.join(str(error).split())]) from error
+    if document is None:
+        raise InvalidRules(['the file is empty'])
+    return document
 
 
 def read_inventory(path: str, node: Any = None) -> facts.Facts:
     """Return the facts in a file with inspection data, JSON.
 
     :param node: fields of the node.
-    :raises OSError: the file cannot be read.
-    :raises InvalidInventory: it does not contain inspection data.
+    :raises InvalidInventory: the file cannot be read, or does not contain inspection data.
     """
     return rule_evaluation.facts_of(read_json(path), node)
 
@@ -100,21 +98,29 @@ def read_inventory(path: str, node: Any = None) -> facts.Facts:
 def read_json(path: str) -> Any:
     """Return the JSON document in a file.
 
-    :raises OSError: the file cannot be read.
-    :raises InvalidInventory: it is not JSON, or too large.
+    :raises InvalidInventory: the file cannot be read, is empty, too large, or not JSON.
     """
-    data = _read(path, MAX_INVENTORY_SIZE)
-    if len(data) > MAX_INVENTORY_SIZE:
-        raise InvalidInventory(f'the file is larger than {MAX_INVENTORY_SIZE} bytes')
     try:
+        data = _read(path, MAX_INVENTORY_SIZE)
+        if not data.strip():
+            raise InvalidInventory('the file is empty')
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise InvalidInventory(f'it is not JSON: {error}') from error
+    except ValueError as error:
+        raise InvalidInventory(str(error)) from error
 
 
 def _read(path: str, limit: int) -> bytes:
-    """Return at most one byte more than the limit."""
-    if path == '-':
-        return sys.stdin.buffer.read(limit + 1)
-    with open(path, 'rb') as file:
-        return file.read(limit + 1)
+    """Return the content of a file.
+
+    :raises ValueError: it cannot be read, or is larger than the limit in bytes.
+    """
+    try:
+        with contextlib.nullcontext(sys.stdin.buffer) if path == '-' else open(path, 'rb') as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise ValueError(error.strerror) from error
+    if len(data) > limit:
+        raise ValueError(f'the file is larger than {limit} bytes')
+    return data

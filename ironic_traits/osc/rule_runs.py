@@ -97,8 +97,11 @@ class ApplyRules(commands.Command):
                 print(*map(printable, report.lines()), sep='\n')
                 first = report.page
         total = first['selected'] - first['without_data']
+        if not total:
+            print(f'0 of {count(first["selected"])} have data of an inspection: the rules ran on none.')
+            return
         question = f'Run the inspection rules on {count(total)}?'
-        if total and node_selection.is_confirmed(parsed_args, question, 'run the rules'):
+        if node_selection.is_confirmed(parsed_args, question, 'run the rules'):
             _apply(client.apply_rules(first['digest'], **selection, limit=_PAGE), total)
 
 
@@ -160,7 +163,7 @@ def _rules(path: str, is_stored: bool) -> Iterator[dict[str, Any]]:
     try:
         document = rule_files.read_document(path)
         json.dumps(document)
-    except (OSError, InvalidRules, TypeError, ValueError, RecursionError) as error:
+    except (InvalidRules, TypeError, ValueError, RecursionError) as error:
         raise exceptions.CommandError(f'{path}: {error}') from error
     if isinstance(document, dict):
         # A list as the API returns it, or one rule as the API accepts it.
@@ -179,5 +182,5 @@ def _json(path: str) -> Any:
     """
     try:
         return rule_files.read_json(path)
-    except (OSError, InvalidInventory) as error:
+    except InvalidInventory as error:
         raise exceptions.CommandError(f'{path}: {error}') from error

@@ -95,10 +95,14 @@ def test_fields_of_the_node(home):
 
 @pytest.mark.parametrize(('arguments', 'message'), [
     ((), 'Name a file with rules'),
-    (('none.yaml',), "No such file or directory: 'none.yaml'"),
+    (('none.yaml',), 'none.yaml: No such file or directory\n'),
+    (('.',), '.: Is a directory\n'),
+    (('empty.yaml',), 'empty.yaml: the file is empty\n'),
+    (('binary.yaml',), 'binary.yaml: the file is not text in UTF-8\n'),
     (('wrong.yaml',), "wrong.yaml: rule 1: action 1 (add-trait): 'gold node!' is not a trait"),
     (('wrong.yaml',), "wrong.yaml: rule 2: action 1: 'frob' is not one of"),
-    (('--inventory', 'none.json'), "No such file or directory: 'none.json'"),
+    (('--inventory', 'none.json'), 'none.json: No such file or directory\n'),
+    (('--inventory', 'empty.yaml'), 'empty.yaml: the file is empty\n'),
     (('--inventory', 'wrong.yaml'), 'wrong.yaml: it is not JSON'),
     (('--inventory', 'node.json', '--node', 'none.json'), 'No such file'),
     (('good.yaml', 'good.yaml'), 'Two rules have the name good.1'),
@@ -110,6 +114,8 @@ def test_files_that_cannot_be_used(home, arguments, message):
     ]
     (home / 'wrong.yaml').write_text(yaml.safe_dump(wrong))
     (home / 'good.yaml').write_text(yaml.safe_dump([{'actions': [ADD]}]))
+    (home / 'empty.yaml').write_text('')
+    (home / 'binary.yaml').write_bytes(b'\xff\xfe')
     done = manage(home, 'rules', 'check', *arguments)
     assert done.returncode == 2
     assert message in done.stderr

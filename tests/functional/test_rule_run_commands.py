@@ -93,14 +93,27 @@ def test_apply(server, client):
     assert 'model: failed: add-trait: inventory[cpu][model\\x1b] is not known' in output
 
 
+def test_nodes_without_data(server, client):
+    client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', 'name': 'bare'})
+    sentence = '0 of 1 node have data of an inspection: the rules ran on none.'
+    assert run(server, *APPLY, '--nodes', 'bare', '--yes').splitlines() == [sentence]
+    assert run(server, *APPLY, '--nodes', 'bare').splitlines() == [
+        'Selected: 1 node; 1 node without inspection data left out.',
+        'Would change: 0 nodes.',
+        sentence,
+    ]
+    client.ask('DELETE', '/v1/nodes/bare')
+
+
 def test_bad_options(server, tmp_path):
     def refusal(*options):
         return run(server, *PREVIEW, *options, code=1)
 
     path = tmp_path / 'site.yaml'
-    assert 'No such file' in refusal(str(path), '--all')
+    assert refusal(str(path), '--all').strip() == f'{path}: No such file or directory'
     for text, reason in (
         ('- [', 'while parsing'),
+        ('', 'the file is empty'),
         ('5', 'rules are a list of objects'),
         ('- 5', 'rules are a list of objects'),
         ('- {name: &a [*a]}', 'Circular reference'),

@@ -115,8 +115,8 @@ def test_all_problems_of_files_are_named(folder):
         f"{folder}/bad.yaml: rule 1: action 1 (add-trait): 'no trait' is not a trait",
         f'{folder}/bad.yaml: rule x: it has no actions',
         f'{folder}/worse.yaml: while parsing',
-        f"Is a directory: '{folder}/standard.yaml'",
-        f"No such file or directory: '{folder}/missing'",
+        f'{folder}/standard.yaml: Is a directory',
+        f'{folder}/missing: No such file or directory',
         f'{other}/site.json: another file has a rule site.gold, too',
     ):
         assert problem in text

@@ -69,13 +69,19 @@ class Started:
 @pytest.mark.parametrize(
     ('text', 'reason'),
     [
-        ('[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = nowhere\n', 'nowhere: cannot be read'),
+        (
+            '[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = nowhere\n',
+            'nowhere: cannot be read: No such',
+        ),
+        ('[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = .\n', 'cannot be read: Is a directory'),
+        ('[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = empty\n', 'empty: the file has no users'),
+        ('[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = binary\n', 'binary: it is not text in UTF-8'),
         ('[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = md5\n', 'http_basic_auth_user_file = md5'),
         ('[api]\nauth_strategy = keystone\n', 'auth_type is not set'),
         (
             '[api]\nauth_strategy = keystone\n'
             '[keystone_authtoken]\nauth_type = password\nauth_url = http://x/v3\ncafile = nowhere\n',
-            'cafile = nowhere: cannot be read',
+            'cafile = nowhere: cannot be read: No such file',
         ),
         ('[api]\nauth_strategy = keystone\n[keystone_authtoken]\nauth_type = passwort\n', 'passwort'),
         ('[api]\nauth_strategy = keystone\n[keystone_authtoken]\nauth_type = password\n', 'auth_url'),
@@ -88,11 +94,18 @@ class Started:
 @pytest.mark.parametrize('workers', ['1', '2'])
 def test_wrong_configuration(text, reason, workers, tmp_path):
     """The service prints one line before it listens."""
-    (tmp_path / 'md5').write_text('operator:$apr1$1Yn6vWqW$7GDHfnXkFnKP1sLhS4jL0/\n')
+    write_bad_files(tmp_path)
     (tmp_path / 'wrong.conf').write_text(text)
     port = str(servers.free_port())
     arguments = ['--config-file', 'wrong.conf', '--port', port, '--workers', workers]
     assert_refused(commands.run('ironic-traits-api', *arguments, cwd=tmp_path), 'cannot be used', reason)
+
+
+def write_bad_files(folder):
+    """Write files of users that cannot be used."""
+    (folder / 'md5').write_text('operator:$apr1$1Yn6vWqW$7GDHfnXkFnKP1sLhS4jL0/\n')
+    (folder / 'empty').write_text('# no users\n')
+    (folder / 'binary').write_bytes(b'\xff\xfe')
 
 
 @pytest.mark.parametrize('program', ['ironic-traits-api', 'ironic-traits-worker'])
@@ -158,6 +171,12 @@ def test_port_0(tmp_path):
         assert [ask(base, 'GET', '/v1')[0] for _ in range(10)] == [200] * 10
         process.terminate()
         assert process.stdout.read().rstrip().endswith('has stopped.')
+
+
+def test_more_processes_than_processors(tmp_path):
+    """The guide recommends them if the database is on another machine, so there is no warning."""
+    with Server(None, '--workers', str(os.cpu_count() + 1), '--nostart-worker', cwd=tmp_path) as server:
+        assert 'WARNING' not in server.wait_for('README.rst continues')
 
 
 def test_no_password_on_a_command_line(tmp_path):
@@ -239,10 +258,17 @@ def test_noauth_behind_another_wsgi_server_when_allowed(tmp_path):
     ('text', 'reason'),
     [
         ('[api]\nauth_strategy = keystone\n', 'auth_type is not set'),
-        ('[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = nowhere\n', 'nowhere: cannot be read'),
+        (
+            '[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = nowhere\n',
+            'nowhere: cannot be read: No such',
+        ),
+        ('[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = .\n', 'cannot be read: Is a directory'),
+        ('[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = empty\n', 'empty: the file has no users'),
+        ('[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = binary\n', 'binary: it is not text in UTF-8'),
     ],
 )
 def test_another_wsgi_server_and_a_wrong_configuration(text, reason, tmp_path):
+    write_bad_files(tmp_path)
     assert_not_loaded(wsgi(tmp_path, text), reason)
 
 

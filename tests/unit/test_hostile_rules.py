@@ -179,7 +179,8 @@ def test_numbers():
     ('!!python/object/apply:os.system [true]', 'could not determine a constructor'),
     ('a: &a [*a]', 'Rules are a list'),
     ('\0', 'control characters|special characters'),
-    ('', 'Rules are a list'),
+    ('', '^the file is empty$'),
+    ('# nothing\n', '^the file is empty$'),
     ('x' * (2**20 + 1), 'larger than'),
 ])  # fmt: skip
 def test_files_with_rules(content, message, tmp_path):
@@ -193,6 +194,7 @@ def test_files_with_rules(content, message, tmp_path):
     (b'[' * 100_000, 'it is not JSON'),
     (b'{"inventory": NaN}', 'it is not JSON'),
     (b'\xff\xfe', 'it is not JSON'),
+    (b' \n', '^the file is empty$'),
     (b'{"inventory": {"x": "\\ud800"}}', 'it is not JSON'),
     (b'[]', 'not an object with the key "inventory"'),
     (b'{"inventory": []}', 'not an object with the key "inventory"'),
