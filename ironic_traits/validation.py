@@ -4,7 +4,6 @@ oslo.config's own validator reports every section that is not in the namespaces 
 sections of other libraries, which a valid file may have.
 """
 
-import difflib
 import glob
 import os
 from importlib import metadata
@@ -12,6 +11,7 @@ from importlib import metadata
 from oslo_config import cfg
 
 from ironic_traits import conf as options
+from ironic_traits import spelling
 
 #: Entry points of oslo.config.opts with the options of the libraries that the service uses.
 _LIBRARIES = (
@@ -129,4 +129,4 @@ class _Schema:
 
 def _similar(name, names):
     """Return the one of the names that is most similar to another name, or None."""
-    return next(iter(difflib.get_close_matches(name, names, 1, _SIMILAR)), None)
+    return spelling.nearest(name, names, _SIMILAR)

@@ -8,6 +8,7 @@ import threading
 
 import orjson
 import pecan
+import wsme.exc
 import wsme.types
 from wsme.rest import json as wsme_json
 
@@ -214,21 +215,36 @@ def typed(datatype, document):
             # WSME validates user types only where they are attributes of another type.
             return datatype.validate(document)
         return wsme_json.fromjson(datatype, document)
+    except wsme.exc.UnknownAttribute as error:
+        raise failures.UnknownKeys(error.attributes, _names(datatype)) from error
     except (TypeError, ValueError) as error:
         raise failures.InvalidInput(reason=f'Invalid body: {error}') from error
 
 
 def _check_fields(datatype, document):
-    """Raise InvalidInput if a document lacks a mandatory field, or has another value instead of a list.
+    """Raise InvalidInput if a document has an unknown field, lacks a mandatory one, or has another value for a list.
 
-    WSME accepts null for a mandatory field, and its message does not name the field that should be a list.
+    WSME accepts null for a mandatory field, and its message does not name the field that should be a list. An unknown
+    field comes first: it may be the mandatory one, misspelled.
     """
-    for attribute in wsme.types.list_attributes(datatype):
+    attributes = wsme.types.list_attributes(datatype)
+    names = {attribute.name for attribute in attributes}
+    if unknown := document.keys() - names:
+        raise failures.UnknownKeys(unknown, names)
+    for attribute in attributes:
         value = document.get(attribute.name)
         if attribute.mandatory and value is None:
             raise failures.InvalidInput(reason=f"'{attribute.name}' is a required property and may not be null.")
         if wsme.types.isarray(attribute.datatype) and value is not None and not isinstance(value, list):
             raise failures.InvalidInput(reason=f"'{attribute.name}' must be a list, not {_kind(value)}.")
+
+
+def _names(datatype):
+    """Return the names of the attributes of a WSME type, and of those that its attributes have."""
+    if wsme.types.isarray(datatype):
+        return _names(datatype.item_type)
+    attributes = wsme.types.list_attributes(datatype) if wsme.types.iscomplex(datatype) else ()
+    return {name for each in attributes for name in (each.name, *_names(each.datatype))}
 
 
 def _kind(document):

@@ -24,8 +24,6 @@ def from_exception(error):
         return error
     if isinstance(error, webob.exc.HTTPException):
         return _routing(error)
-    if isinstance(error, wsme.exc.UnknownAttribute):
-        return failures.InvalidInput(reason=f'Unknown fields: {", ".join(sorted(error.attributes))}')
     if isinstance(error, wsme.exc.ClientSideError):
         return failures.InvalidInput(reason=error.faultstring)
     if outage.is_unavailable(error):

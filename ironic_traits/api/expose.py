@@ -340,9 +340,8 @@ def _query(definition):
     """Return the query parameters as keyword arguments."""
     parameters = pecan.request.GET
     datatypes = {argument.name: argument.datatype for argument in definition.arguments}
-    unknown = sorted(set(parameters) - set(datatypes))
-    if unknown:
-        raise failures.UnexpectedArguments(names=', '.join(unknown))
+    if unknown := set(parameters).difference(datatypes):
+        raise failures.UnexpectedArguments(unknown, datatypes)
     return {
         name.replace('-', '_'): _argument(name, datatype, parameters.getall(name))
         for name, datatype in datatypes.items()

@@ -2,7 +2,7 @@
 
 import urllib.parse
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.api import types
 from ironic_traits.inventory.paging import Page
 
@@ -27,7 +27,8 @@ def page(context, query, sortable, check):
     sort_key = query.get('sort_key') or 'id'
     check(context, sort_key)
     if sort_key not in sortable:
-        raise failures.InvalidInput(reason=f'The sort_key value "{sort_key}" is an invalid field for sorting')
+        hint = spelling.hint(sort_key, sortable)
+        raise failures.InvalidInput(reason=f'The sort_key value "{sort_key}" is an invalid field for sorting.{hint}')
     max_limit = context.conf.api.max_limit
     return Page(
         limit=min(query.get('limit', max_limit), max_limit),

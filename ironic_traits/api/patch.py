@@ -7,7 +7,7 @@ import jsonpatch
 import jsonpointer
 import wsme.types
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.api import nesting
 
 #: A JSON pointer to a field, or into it.
@@ -34,9 +34,8 @@ def plain(operation, settable):
     """
     name = field(operation)
     if name not in settable:
-        raise failures.InvalidInput(
-            reason=f'Cannot patch {operation.path}. Only the following can be updated: {", ".join(sorted(settable))}'
-        )
+        names = f'Only the following can be updated: {", ".join(sorted(settable))}'
+        raise failures.InvalidInput(reason=f'Cannot patch {operation.path}.{spelling.hint(name, settable)} {names}')
     if operation.op == 'remove':
         if operation.path == f'/{name}':
             # Every field exists, possibly as null. To remove it means to reset it.

@@ -14,7 +14,7 @@ import re
 import wsme.types
 from oslo_utils import strutils, uuidutils
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.deploy import states
 from ironic_traits.inventory import history
 from ironic_traits.matching import sources
@@ -153,7 +153,10 @@ class FieldNames(Names):
         unknown = [name for name in names if name not in self.fields]
         if unknown or not names:
             problem = f'{unknown[0]!r} is none of them' if unknown else 'it may not be empty'
-            raise ValueError(f'{problem}. Names of fields are expected, separated by commas: {", ".join(self.fields)}')
+            hint = spelling.hint(unknown, self.fields)
+            raise ValueError(
+                f'{problem}.{hint} Names of fields are expected, separated by commas: {", ".join(self.fields)}'
+            )
         return names
 
 
@@ -168,10 +171,10 @@ class TraitNames(_Type):
         for name in names:
             if not trait_names.is_well_formed(name):
                 nearest = trait_names.nearest(name)
-                hint = f". Did you mean '{nearest}'?" if nearest else ''
+                hint = spelling.question(nearest) if nearest else ''
                 raise ValueError(
                     f"'{name}' cannot be a trait. A list of traits is expected: names of A-Z, 0-9 and _ with at most "
-                    f'255 characters, separated by commas{hint}'
+                    f'255 characters, separated by commas.{hint}'
                 )
         return frozenset(names)
 

@@ -84,6 +84,7 @@ from ironic_traits.failures.requests import (
     TooManyWrites,
     Unauthorized,
     UnexpectedArguments,
+    UnknownKeys,
     UnsupportedMediaType,
     UsersUnavailable,
     VersionNotSupported,

@@ -8,7 +8,10 @@ class InvalidTransition(Failure):
 
     status = 400
     code = 'baremetal.node.invalid_transition'
-    text = 'The requested action "{action}" can not be performed on node "{node}" while it is in state "{state}".'
+    text = 'The requested action "{action}" can not be performed on node "{node}" while it is in state "{state}".{hint}'
+
+    def __init__(self, hint='', **facts):
+        super().__init__(hint=hint, **facts)
 
 
 class NodeInMaintenance(Failure):

@@ -1,14 +1,40 @@
 """Failures of requests whatever they concern: their form, their version, who sends them, and outages."""
 
+from ironic_traits import spelling
 from ironic_traits.failures.base import Failure
 
 
 class UnexpectedArguments(Failure):
-    """Query parameters that the route does not have."""
+    """Query parameters that the route does not have.
+
+    :param unknown: their names.
+    :param names: the parameters that it has.
+    """
 
     status = 400
     code = 'baremetal.unexpected_arguments'
-    text = 'Unexpected arguments: {names}'
+    text = 'Unexpected arguments: {unknown}.{hint}'
+
+    def __init__(self, unknown, names):
+        unknown = sorted(unknown)
+        super().__init__(unknown=', '.join(unknown), hint=spelling.hint(unknown, names))
+
+
+class UnknownKeys(Failure):
+    """Keys that an object in a request may not have.
+
+    :param unknown: the keys.
+    :param names: the keys that it may have.
+    :param what: beginning of the message.
+    """
+
+    status = 400
+    code = 'baremetal.invalid_input'
+    text = '{what}: {unknown}.{hint}'
+
+    def __init__(self, unknown, names, what='Unknown fields'):
+        unknown = sorted(unknown)
+        super().__init__(what=what, unknown=', '.join(unknown), hint=spelling.hint(unknown, names))
 
 
 class InvalidIdent(Failure):

@@ -1,6 +1,6 @@
 """Failures about traits."""
 
-from ironic_traits import printing
+from ironic_traits import printing, spelling
 from ironic_traits.failures.base import Failure
 
 
@@ -15,7 +15,7 @@ class InvalidTrait(Failure):
     )
 
     def __init__(self, trait, nearest=None, where=None):
-        hint = f" Did you mean '{nearest}'?" if nearest else ''
+        hint = spelling.question(nearest) if nearest else ''
         super().__init__(trait=trait, hint=hint, where=f'{where}: ' if where else '')
 
 

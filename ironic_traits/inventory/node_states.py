@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from ironic_traits import failures, masks
+from ironic_traits import failures, masks, spelling
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
@@ -132,7 +132,8 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
         node = take(connection, ident, *_POWERED)
         origins.check_own(connection, node)
         if target not in states.POWER_TARGETS:
-            raise failures.InvalidTransition(action=target, node=node.uuid, state=node.power_state)
+            hint = spelling.hint(target or '', states.POWER_TARGETS)
+            raise failures.InvalidTransition(action=target, node=node.uuid, state=node.power_state, hint=hint)
         if node.provision_state in (states.CLEANING, states.CLEANWAIT):
             raise failures.InvalidTransition(action=target, node=node.uuid, state=node.provision_state)
         if node.disable_power_off and states.POWER_TARGETS[target] == states.POWER_OFF:

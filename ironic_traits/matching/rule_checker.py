@@ -2,11 +2,12 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from oslo_utils import strutils
 
+from ironic_traits import spelling
 from ironic_traits.matching import facts, rule_actions, rule_conditions, rule_values
 from ironic_traits.matching.regular_expressions import InvalidExpression, compiled
 from ironic_traits.matching.rule_actions import Action, Failed
@@ -37,8 +38,7 @@ class RuleChecker:
 
     def fields(self, document: Mapping[str, Any], is_built_in: bool) -> None:
         """Check everything but conditions and actions."""
-        if unknown := sorted(str(key)[:100] for key in document.keys() - KEYS):
-            self.problems.append(f'unknown keys: {", ".join(unknown)}')
+        self._check_keys(document, KEYS, 'unknown keys:')
         priority = as_number(document.get('priority', 0))
         if not isinstance(priority, int) or isinstance(priority, bool):
             self.problems.append(f'priority {rule_values.shown(priority)} is not an integer')
@@ -109,14 +109,20 @@ class RuleChecker:
             if isinstance(item, dict) and isinstance(item.get('op'), str) and isinstance(item.get('args'), dict | list):
                 result.append((number, item))
                 keys = ('op', 'args', 'loop', *(('multiple',) if 'condition' in what else ()))
-                if unknown := sorted(str(key)[:100] for key in item if key not in keys):
-                    self.problems.append(f'{what} {number}: unknown keys: {", ".join(unknown)}')
+                self._check_keys(item, keys, f'{what} {number}: unknown keys:')
             else:
                 self.problems.append(f'{what} {number} is not an object with "op" and "args"')
         return result
 
+    def _check_keys(self, item: Mapping[str, Any], names: Collection[str], problem: str) -> None:
+        """Add a problem if an item has other keys than these."""
+        if unknown := sorted(str(key)[:100] for key in item if key not in names):
+            hint = spelling.hint(unknown, names)
+            self.problems.append(f'{problem} {", ".join(unknown)}{hint and "."}{hint}')
+
     def _unknown(self, place: str, op: str, operators: Mapping[str, Operator]) -> None:
-        self.problems.append(f'{place}: {op[:100]!r} is not one of {", ".join(operators)}')
+        hint = spelling.hint(op, operators)
+        self.problems.append(f'{place}: {op[:100]!r} is not one of {", ".join(operators)}{hint and "."}{hint}')
 
     def _args(self, place: str, item: Mapping[str, Any], operator: Operator) -> dict[str, Any]:
         """Return the arguments as an object; a list has them in their order."""
@@ -127,8 +133,7 @@ class RuleChecker:
             args = dict(zip(names, args, strict=False))
         if missing := [name for name in operator.required if name not in args]:
             self.problems.append(f'{place}: {item["op"]} needs {", ".join(missing)}')
-        if unknown := sorted(str(name)[:100] for name in args if name not in names):
-            self.problems.append(f'{place}: {item["op"]} does not take {", ".join(unknown)}')
+        self._check_keys(args, names, f'{place}: {item["op"]} does not take')
         return {name: as_boolean(value) if name in _FLAGS else value for name, value in args.items() if name in names}
 
     def _loop(self, place: str, item: Mapping[str, Any], in_loop: bool = False) -> Any:

@@ -1,13 +1,14 @@
 """Which names are valid traits, and the trait filters of a list."""
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Self
 
 import os_traits
+
+from ironic_traits import spelling
 
 #: The names that os-traits ships.
 STANDARD = frozenset(os_traits.get_traits())
@@ -40,8 +41,7 @@ def nearest(name: str) -> str | None:
     upper = re.sub(r'[^A-Z0-9_]', '_', name[:MAX_LENGTH].strip().upper())
     if is_trait(upper):
         return upper
-    close = difflib.get_close_matches(upper, STANDARD, n=1, cutoff=0.85)
-    return close[0] if close else None
+    return spelling.nearest(upper, STANDARD, cutoff=0.85)
 
 
 @dataclasses.dataclass(frozen=True)

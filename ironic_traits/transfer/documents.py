@@ -2,14 +2,13 @@
 
 import collections
 import dataclasses
-import difflib
 import json
 from typing import Any
 
 import os_resource_classes
 from oslo_utils import uuidutils
 
-from ironic_traits import resources
+from ironic_traits import resources, spelling
 from ironic_traits.deploy import states
 from ironic_traits.masks import MASK
 from ironic_traits.matching.sources import OPERATOR, is_reserved
@@ -215,8 +214,7 @@ class _Reader:
 
     def _check_keys(self, where, top, item, names, item_type):
         for key in sorted(set(item).difference(names)):
-            close = difflib.get_close_matches(key, names, n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else f' Its fields are: {", ".join(sorted(names))}.'
+            hint = spelling.hint(key, names) or f' Its fields are: {", ".join(sorted(names))}.'
             self._add_problem((*where, key), top, f"'{key}' is not a field of {item_type}.{hint}")
 
     def _check(self, noun, where, top, item):

@@ -289,7 +289,7 @@ def test_authentication_is_described(ask):
         ('?version=1.0', "Invalid version: '1.0'. The Bare Metal API has the versions 1.1 to 1.115."),
         ('?version=2.1', "Invalid version: '2.1'. The Bare Metal API has the versions 1.1 to 1.115."),
         ('?api=placement&version=1.40', "Invalid version: '1.40'. The Placement API has the versions 1.0 to 1.39."),
-        ('?format=yaml', 'Unexpected arguments: format'),
+        ('?format=yaml', 'Unexpected arguments: format.'),
     ],
 )
 def test_what_does_not_exist(ask, query, sentence):

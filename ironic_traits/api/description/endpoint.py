@@ -15,6 +15,7 @@ from ironic_traits.api.protocols import BARE_METAL, PLACEMENT
 _VERSION = re.compile(r'1\.([0-9]{1,9})')
 _PROTOCOLS = {each.name: each for each in (BARE_METAL, PLACEMENT)}
 _METHODS = ('GET', 'HEAD')
+_PARAMETERS = {'api', 'version'}
 
 
 class Endpoint:
@@ -55,9 +56,8 @@ class Endpoint:
     def _requested(self, query):
         """Return the API and the minor version that a query asks for."""
         arguments = urllib.parse.parse_qs(query, keep_blank_values=True)
-        unknown = sorted(arguments.keys() - {'api', 'version'})
-        if unknown:
-            raise failures.UnexpectedArguments(names=', '.join(unknown))
+        if unknown := arguments.keys() - _PARAMETERS:
+            raise failures.UnexpectedArguments(unknown, _PARAMETERS)
         names = [PLACEMENT.name] if self._is_placement else list(_PROTOCOLS)
         name = arguments.get('api', names)[0]
         if name not in names:

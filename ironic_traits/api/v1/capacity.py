@@ -193,9 +193,9 @@ def _change(context, number, document):
 
 
 def _typed(datatype, document, where):
-    unknown = sorted(document.keys() - {attribute.name for attribute in datatype._wsme_attributes})
-    if unknown:
-        raise failures.InvalidInput(reason=f'{where} has unknown keys: {", ".join(unknown)}')
+    names = {attribute.name for attribute in datatype._wsme_attributes}
+    if unknown := document.keys() - names:
+        raise failures.UnknownKeys(unknown, names, f'{where} has unknown keys')
     return bodies.typed(datatype, document)
 
 

@@ -4,7 +4,7 @@ import urllib.parse
 
 import pecan
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.api import types
 from ironic_traits.api.expose import accepts_events, expose
 from ironic_traits.api.resource import Resource
@@ -110,5 +110,6 @@ def _kinds(values):
     if unknown:
         raise failures.InvalidInput(
             reason=f'"{unknown[0]:.100}" is not a kind of changes. The kinds are {", ".join(change_feed.KINDS)}.'
+            + spelling.hint(unknown, change_feed.KINDS)
         )
     return tuple(names or change_feed.KINDS)

@@ -2,7 +2,7 @@
 
 import pecan
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
@@ -63,7 +63,7 @@ def _selected(lists):
     names = tuple(dict.fromkeys(name for names in lists for name in names))
     for name in names:
         if name not in FIELDS:
-            raise failures.InvalidInput(reason=f'Field(s) "{name}" are not valid')
+            raise failures.InvalidInput(reason=f'Field(s) "{name}" are not valid.{spelling.hint(name, FIELDS)}')
     if not names:
         raise failures.InvalidInput(reason="The argument 'fields' does not name any field.")
     return names

@@ -4,7 +4,7 @@ import functools
 
 import wsme.types
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
@@ -96,9 +96,11 @@ def _selected(context, lists):
     :param lists: lists of field names, one for each ``fields`` in the query.
     """
     names = {name for names in lists for name in names}
-    unknown = names - {attribute.name for attribute in wsme.types.list_attributes(Driver)}
-    if unknown:
-        raise failures.InvalidInput(reason=f'Field {min(unknown)} is not a valid field.')
+    fields = {attribute.name for attribute in wsme.types.list_attributes(Driver)}
+    if unknown := sorted(names - fields):
+        raise failures.InvalidInput(
+            reason=f'Field {unknown[0]} is not a valid field.{spelling.hint(unknown[0], fields)}'
+        )
     names.add('links')
     return lambda driver: {key: value for key, value in _show(context, driver, True).items() if key in names}
 

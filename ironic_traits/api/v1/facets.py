@@ -2,7 +2,7 @@
 
 import wsme.types
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
@@ -37,10 +37,10 @@ class FacetsController(Resource):
 
     @expose('baremetal:node:list', Facets, since=SINCE, query=_QUERY | {'by': types.Names()})
     def get_all(self, context, grant, /, *, by=(), **query):
-        unknown = [name for name in by if name not in (*facets.FIELDS, facets.TRAITS)]
-        if unknown:
-            known = ', '.join((*facets.FIELDS, facets.TRAITS))
-            raise failures.InvalidInput(reason=f"Nodes cannot be counted by '{unknown[0]}', but by: {known}.")
+        names = (*facets.FIELDS, facets.TRAITS)
+        if unknown := [name for name in by if name not in names]:
+            every = f'but by: {", ".join(names)}.{spelling.hint(unknown[0], names)}'
+            raise failures.InvalidInput(reason=f"Nodes cannot be counted by '{unknown[0]}', {every}")
         filters, traits = node_filters.parse(context, query)
         limit = min(query.get('limit', _LIMIT), context.conf.api.max_limit)
         counts = facets.count(context, grant, by, filters, traits, limit)

@@ -4,7 +4,7 @@ import functools
 
 import orjson
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.api.v1 import trait_sources
 from ironic_traits.inventory.node_columns import JSON_FIELDS
 from ironic_traits.resources.nodes import NODES
@@ -35,7 +35,8 @@ def selected(context, lists):
     names = tuple(dict.fromkeys(name for names in lists for name in names))
     for name in names:
         if name not in NODES or not NODES[name].is_selectable:
-            raise failures.InvalidInput(reason=f'Field {name} is not a valid field.')
+            hint = spelling.hint(name, all_fields(context))
+            raise failures.InvalidInput(reason=f'Field {name} is not a valid field.{hint}')
         check(context, name)
     if not names:
         raise failures.InvalidInput(reason="The argument 'fields' does not name any field.")

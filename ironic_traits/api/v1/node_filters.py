@@ -1,6 +1,6 @@
 """The filters of a list of nodes."""
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.api import arguments, paging
 from ironic_traits.deploy import states
 from ironic_traits.matching.traits import MAX_ANY_OF, MAX_NAMES, Filter
@@ -24,7 +24,8 @@ def parse(context, query):
         context.needs(NODES.since[name], f"the field '{name}'")
     state = query.get('provision_state')
     if state is not None and state not in states.PROVISION_STATES:
-        raise failures.InvalidInput(reason=f'Provision state "{state}" is not valid')
+        hint = spelling.hint(state, states.PROVISION_STATES)
+        raise failures.InvalidInput(reason=f'Provision state "{state}" is not valid.{hint}')
     filters = {name: query[name] for name in NODES.list_filters if name in query and name not in TRAIT_FILTERS}
     if 'conductor' in filters:
         filters['conductor'] = context.conductors.host(context, filters['conductor'])

@@ -4,7 +4,7 @@ import re
 
 import orjson
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.api import types
 from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
@@ -23,6 +23,7 @@ _STEP_KEYS = {
     'service_steps': {'interface', 'step'},
     'deploy_steps': {'interface', 'step', 'priority', 'args'},
 }
+_CONFIG_DRIVE_KEYS = ('meta_data', 'network_data', 'user_data', 'vendor_data')
 #: The verbs that take each argument, and the minor version that brought it.
 _ARGUMENTS = {
     'clean_steps': (('clean',), 15),
@@ -75,7 +76,8 @@ class NodeProvisionController(Resource):
 
 def _refuse(context, grant, verb):
     node = nodes.get(context, grant, ('uuid', 'provision_state'))
-    raise failures.InvalidTransition(action=verb, node=node.uuid, state=node.provision_state)
+    hint = spelling.hint(verb or '', states.VERBS)
+    raise failures.InvalidTransition(action=verb, node=node.uuid, state=node.provision_state, hint=hint)
 
 
 def _check_version(context, grant, verb):
@@ -126,9 +128,8 @@ def _configdrive(context, verb, configdrive):
     context.needs(56, 'a config drive that is an object')
     if 'vendor_data' in configdrive:
         context.needs(59, "'vendor_data' of a config drive")
-    unknown = set(configdrive) - {'meta_data', 'network_data', 'user_data', 'vendor_data'}
-    if unknown:
-        raise failures.InvalidInput(reason=f'Unknown keys in the config drive: {", ".join(sorted(unknown))}.')
+    if unknown := set(configdrive).difference(_CONFIG_DRIVE_KEYS):
+        raise failures.UnknownKeys(unknown, _CONFIG_DRIVE_KEYS, 'Unknown keys in the config drive')
     return orjson.dumps(configdrive).decode()
 
 
@@ -168,12 +169,12 @@ def _check_source(name, verb, arguments):
 
 
 def _check_step(name, step):
-    missing = _STEP_KEYS[name].difference(step or ())
-    if missing:
+    keys = {'interface', 'step', 'args', 'priority', *(() if name == 'deploy_steps' else ('order',))}
+    if unknown := sorted(set(step or ()) - keys):
+        hint = spelling.hint(unknown[0], keys)
+        raise failures.InvalidInput(reason=f"Invalid {name}: '{unknown[0]}' was unexpected.{hint}")
+    if missing := _STEP_KEYS[name].difference(step or ()):
         raise failures.InvalidInput(reason=f"Invalid {name}: '{min(missing)}' is a required property")
-    unknown = set(step) - {'interface', 'step', 'args', 'priority', *(() if name == 'deploy_steps' else ('order',))}
-    if unknown:
-        raise failures.InvalidInput(reason=f"Invalid {name}: '{min(unknown)}' was unexpected")
     if step['interface'] not in _STEP_INTERFACES:
         raise failures.InvalidInput(
             reason=f'Invalid {name}: {step["interface"]!r} is not one of {", ".join(_STEP_INTERFACES)}'

@@ -34,9 +34,8 @@ def parse(context, fields):
         if not idents:
             raise failures.InvalidInput(reason="'nodes' must name at least one node.")
         return Selection({}, Filter(), tuple(dict.fromkeys(node_ident.ident(context, ident) for ident in idents)))
-    unknown = sorted(fields['where'].keys() - _FILTERS.keys())
-    if unknown:
-        raise failures.InvalidInput(reason=f"'where' has unknown filters: {', '.join(unknown)}")
+    if unknown := fields['where'].keys() - _FILTERS.keys():
+        raise failures.UnknownKeys(unknown, _FILTERS, "'where' has unknown filters")
     query = {name.replace('-', '_'): _filter(name, value) for name, value in fields['where'].items()}
     return Selection(*node_filters.parse(context, query))
 

@@ -12,7 +12,7 @@ import orjson
 import pecan
 from oslo_utils import uuidutils
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.api import arguments, paging, patch, types
 from ironic_traits.api import body as request_body
 from ironic_traits.api.expose import Response
@@ -219,7 +219,7 @@ class Records:
         names = tuple(dict.fromkeys(name for names in lists for name in names))
         for name in names:
             if name not in self.since:
-                raise failures.InvalidInput(reason=f'Field(s) "{name}" are not valid')
+                raise failures.InvalidInput(reason=f'Field(s) "{name}" are not valid.{spelling.hint(name, self.since)}')
             self._check_field(context, name)
         if not names:
             raise failures.InvalidInput(reason="The argument 'fields' does not name any field.")

@@ -4,7 +4,7 @@ import pecan
 import wsme.types
 from oslo_utils import uuidutils
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
@@ -144,7 +144,7 @@ def _selected(lists):
     names = tuple(dict.fromkeys(name for names in lists for name in names))
     for name in names:
         if name not in FIELDS:
-            raise failures.InvalidInput(reason=f'Field {name} is not a valid field.')
+            raise failures.InvalidInput(reason=f'Field {name} is not a valid field.{spelling.hint(name, FIELDS)}')
     if not names:
         raise failures.InvalidInput(reason="The argument 'fields' does not name any field.")
     return names

@@ -4,7 +4,7 @@ import re
 
 import wsme.types
 
-from ironic_traits import failures
+from ironic_traits import failures, spelling
 from ironic_traits.deploy.steps import INTERFACES
 
 _DIGITS = re.compile('[0-9]{1,18}')
@@ -54,11 +54,13 @@ class Steps(wsme.types.UserType):
         """
         if not isinstance(step, dict):
             raise self._invalid("a step is not of type 'object'")
+        keys = {*self._required, 'args'}
+        for name in sorted(step.keys() - keys):
+            hint = spelling.hint(name, keys)
+            raise self._invalid(f"Additional properties are not allowed ('{name}' was unexpected).{hint}")
         for name in self._required:
             if name not in step:
                 raise self._invalid(f"'{name}' is a required property")
-        for name in sorted(step.keys() - {*self._required, 'args'}):
-            raise self._invalid(f"Additional properties are not allowed ('{name}' was unexpected)")
         if step['interface'] not in INTERFACES:
             raise self._invalid(f'{step["interface"]!r} is not one of {list(INTERFACES)}')
         if not isinstance(step['step'], str):
