@@ -1,4 +1,4 @@
-"""/ui/login: how the web page authenticates. With keystone it gets tokens here, and revokes them.
+"""/ui/login: how the web page authenticates, and its facets. With keystone it gets tokens here, and revokes them.
 
 The page's Content-Security-Policy lets it send requests to this service only, and keystone need not allow its origin.
 So the service sends the password on to the keystone that it validates tokens with. It keeps neither password nor token.
@@ -11,6 +11,7 @@ from typing import Any
 from ironic_traits import failures
 from ironic_traits.api import exceptions
 from ironic_traits.api.health import TIMEOUT
+from ironic_traits.resources.nodes import NODES
 
 LOG = logging.getLogger(__name__)
 PATH = '/ui/login'
@@ -22,7 +23,7 @@ _DEFAULT_DOMAIN = 'Default'
 
 
 class Logins:
-    """A WSGI application: GET names the auth_strategy, POST returns a token, DELETE revokes the token of the request.
+    """A WSGI application: GET names what the page needs, POST returns a token, DELETE revokes that of the request.
 
     :param conf: ConfigOpts.
     """
@@ -46,7 +47,7 @@ class Logins:
         return [body]
 
     def _show(self, environ):
-        return {'auth_strategy': self._conf.api.auth_strategy}
+        return {'auth_strategy': self._conf.api.auth_strategy, 'facets': NODES.facets}
 
     def _create(self, environ):
         """Return a new token, and what it is for, from the user and the password in the body."""

@@ -12,22 +12,13 @@ from ironic_traits.db.annotations import Condition
 from ironic_traits.inventory import node_filters, node_index, trait_filters
 from ironic_traits.inventory.capacity import Nodes
 from ironic_traits.matching.traits import Filter
+from ironic_traits.resources.nodes import NODES
 
 TRAITS = 'traits'
 #: Maximum number of traits in ``absent_traits``: each needs a subquery.
 MAX_ABSENT = 10
-#: Fields by which nodes can be counted, besides their traits. Many nodes share a value of these.
-FIELDS = (
-    'provision_state',
-    'resource_class',
-    'maintenance',
-    'owner',
-    'lessee',
-    'shard',
-    'conductor_group',
-    'origin',
-    'driver',
-)
+#: Fields by which nodes can be counted, besides their traits.
+FIELDS = tuple(NODES.facets)
 
 
 class Counts(NamedTuple):

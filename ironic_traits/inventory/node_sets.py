@@ -16,20 +16,12 @@ from ironic_traits.db.types import names_in
 from ironic_traits.deploy import states
 from ironic_traits.inventory import mismatches, node_providers, trait_filters
 from ironic_traits.matching import bitsets
+from ironic_traits.resources.nodes import NODES
 
 #: Maximum number of uuids whose positions are looked up one by one. For more, one pass over all positions is quicker.
 _FEW = 20
-#: Columns of which many nodes share a value.
-COLUMNS = (
-    'resource_class',
-    'owner',
-    'lessee',
-    'shard',
-    'provision_state',
-    'conductor_group',
-    'origin',
-    'driver',
-)
+#: Columns by which nodes are counted. The reasons below have maintenance.
+COLUMNS = tuple(name for name in NODES.facets if name != 'maintenance')
 #: Reasons why a node is not free, in the order in which ``eligibility.refusal`` names them. For "reserved", the index
 #: has all nodes with a reservation, live or expired.
 REASONS = (

@@ -72,6 +72,18 @@ class Filter:
 
 
 @dataclasses.dataclass(frozen=True)
+class Facet:
+    """What ``/v1/facets`` and the web page need to count nodes by a field, which has a filter and a column.
+
+    :ivar place: its place on the page: smaller ones come first.
+    :ivar label: its name on the page.
+    """
+
+    place: int
+    label: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Field:
     """A field of a resource.
 
@@ -84,6 +96,7 @@ class Field:
     :ivar is_selectable: whether ``fields`` can select it.
     :ivar is_detail: whether responses with all fields have it. Other fields are shown only if ``fields`` selects them.
     :ivar filter: the filter of lists that compares it; None if there is none.
+    :ivar facet: how nodes are counted by it; None if they are not. Many nodes should share a value.
     :ivar change_rule: the policy rule for changing it; None for that of the resource.
     :ivar show_rule: the policy rule for showing it; None for that of the resource. Other callers see a placeholder.
     :ivar secrets_rule: name of the policy rule for showing its secrets, or NOBODY; None if it has no secrets. Other
@@ -98,6 +111,7 @@ class Field:
     is_selectable: bool = True
     is_detail: bool = True
     filter: Filter | None = None
+    facet: Facet | None = None
     change_rule: Rule | None = None
     show_rule: Rule | None = None
     secrets_rule: str | None = None
@@ -176,6 +190,12 @@ class Resource:
     def secrets(self) -> dict[str, str]:
         """{field with secrets: name of the policy rule for showing them, or NOBODY}."""
         return {field.name: field.secrets_rule for field in self.fields if field.secrets_rule is not None}
+
+    @functools.cached_property
+    def facets(self) -> dict[str, str]:
+        """{field with a facet: its label}, in the order of the page."""
+        places = sorted((field.facet.place, field.name, field.facet.label) for field in self.fields if field.facet)
+        return {name: label for _, name, label in places}
 
     @functools.cached_property
     def list_filters(self) -> dict[str, Filter]:

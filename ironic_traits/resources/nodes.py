@@ -1,6 +1,6 @@
 """The fields of nodes."""
 
-from ironic_traits.resources.fields import Argument, Field, Filter, Resource, Rule, When
+from ironic_traits.resources.fields import Argument, Facet, Field, Filter, Resource, Rule, When
 from ironic_traits.resources.roles import (
     NODE_OPERATOR,
     NODE_OWNER,
@@ -54,6 +54,7 @@ _FIELDS = (
     Field(
         *('conductor_group', 46, When.ALWAYS, ''),
         filter=Filter(Argument.CONDUCTOR_GROUP),
+        facet=Facet(70, 'Conductor group'),
         change_rule=_update('conductor_group', _SYSTEM_OR_SERVICE),
     ),
     # As in Ironic, which stores it from a POST and refuses a PATCH.
@@ -63,7 +64,14 @@ _FIELDS = (
     Field('deploy_step', 44),
     Field('description', 51, When.ALWAYS),
     Field('disable_power_off', 95, When.ALWAYS, False, change_rule=_update('disable_power_off', SYSTEM_ADMIN)),
-    Field('driver', 1, When.ALWAYS, filter=Filter(Argument.TEXT, 16), change_rule=_UPDATE_DRIVER),
+    Field(
+        'driver',
+        1,
+        When.ALWAYS,
+        filter=Filter(Argument.TEXT, 16),
+        facet=Facet(90, 'Driver'),
+        change_rule=_UPDATE_DRIVER,
+    ),
     Field(
         *('driver_info', 1, When.ALWAYS, {}),
         change_rule=_update('driver_info', NODE_OWNER),
@@ -98,16 +106,25 @@ _FIELDS = (
         change_rule=_update('instance_uuid', NODE_OWNER),
     ),
     Field('last_error', 1, show_rule=_show('last_error')),
-    Field('lessee', 65, When.ALWAYS, filter=_TEXT, change_rule=_update('lessee', NODE_OWNER)),
-    Field('maintenance', 1, When.ALWAYS, False, filter=_BOOLEAN),
+    Field(
+        'lessee', 65, When.ALWAYS, filter=_TEXT, facet=Facet(50, 'Lessee'), change_rule=_update('lessee', NODE_OWNER)
+    ),
+    Field('maintenance', 1, When.ALWAYS, False, filter=_BOOLEAN, facet=Facet(30, 'Maintenance')),
     Field('maintenance_reason', 1),
     _interface('management', 31),
     Field('name', 5, When.ALWAYS, change_rule=_update('name', NODE_OWNER)),
     Field('network_data', 66, When.ALWAYS, {}, change_rule=_update('network_data', NODE_OWNER)),
     _interface('network', 20),
     # The cloud of a mirrored node. Responses with all fields have it for mirrored nodes only: Ironic does not have it.
-    Field('origin', 38, filter=Filter(Argument.TEXT, in_requests=False)),
-    Field('owner', 50, When.ALWAYS, filter=_TEXT, change_rule=_update('owner', _SYSTEM_OR_SERVICE)),
+    Field('origin', 38, filter=Filter(Argument.TEXT, in_requests=False), facet=Facet(80, 'Origin (mirrored cloud)')),
+    Field(
+        'owner',
+        50,
+        When.ALWAYS,
+        filter=_TEXT,
+        facet=Facet(40, 'Owner'),
+        change_rule=_update('owner', _SYSTEM_OR_SERVICE),
+    ),
     # The uuid of the node that this one is a part of. Lists leave such nodes out.
     Field('parent_node', 83, When.ALWAYS, filter=_TEXT, change_rule=_update('parent_node', SYSTEM_MEMBER)),
     _interface('power', 31),
@@ -116,19 +133,30 @@ _FIELDS = (
     # An active node can be protected, a new one cannot.
     Field('protected', 48, When.LATER, False),
     Field('protected_reason', 48, When.LATER),
-    Field('provision_state', 1, filter=Filter(Argument.TEXT, 9)),
+    Field('provision_state', 1, filter=Filter(Argument.TEXT, 9), facet=Facet(10, 'Provision state')),
     Field('provision_updated_at', 1),
     Field('raid_config', 12),
     _interface('raid', 31),
     _interface('rescue', 38),
     Field('reservation', 1, show_rule=_show('reservation')),
     Field('reservation_uuid', 38, is_column=False),
-    Field('resource_class', 21, When.ALWAYS, filter=Filter(Argument.TEXT, in_requests=False)),
+    Field(
+        *('resource_class', 21, When.ALWAYS),
+        filter=Filter(Argument.TEXT, in_requests=False),
+        facet=Facet(20, 'Resource class'),
+    ),
     Field('retired', 61, When.ALWAYS, False, filter=_BOOLEAN, change_rule=_UPDATE_RETIRED),
     Field('retired_reason', 61, When.ALWAYS, change_rule=_UPDATE_RETIRED),
     Field('secure_boot', 75),
     Field('service_step', 87),
-    Field('shard', 82, When.ALWAYS, filter=Filter(Argument.TEXTS), change_rule=_update('shard', SYSTEM_ADMIN)),
+    Field(
+        'shard',
+        82,
+        When.ALWAYS,
+        filter=Filter(Argument.TEXTS),
+        facet=Facet(60, 'Shard'),
+        change_rule=_update('shard', SYSTEM_ADMIN),
+    ),
     _interface('storage', 33),
     Field('target_power_state', 1),
     Field('target_provision_state', 1),

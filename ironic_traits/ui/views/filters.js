@@ -1,17 +1,7 @@
 // The filters of the list of nodes, as they are in the URL of the page and in requests.
 
-/** Fields with a facet: {filter: label}. */
-export const FIELDS = {
-  provision_state: 'Provision state',
-  resource_class: 'Resource class',
-  maintenance: 'Maintenance',
-  owner: 'Owner',
-  lessee: 'Lessee',
-  shard: 'Shard',
-  conductor_group: 'Conductor group',
-  origin: 'Origin (mirrored cloud)',
-  driver: 'Driver',
-};
+/** Fields with a facet: {filter: label}. The service has the table; app.js fills this when the page starts. */
+export const FIELDS = {};
 /** Filters by yes or no: {filter: [words for true, words for false]}. */
 export const FLAGS = {
   eligible: ['can be reserved', 'cannot be reserved'],
@@ -36,7 +26,7 @@ const SINGLE = {
   'not-traits-any': (text) => ({ words: 'lacks', text }),
   without: (field) => ({ words: FIELDS[field] ?? field, text: '(none)' }),
 };
-const ALL = [...Object.keys(OTHERS), ...Object.keys(FIELDS), ...Object.keys(FLAGS), ...Object.keys(TRAIT_FILTERS)];
+const isFilter = (name) => [OTHERS, FIELDS, FLAGS, TRAIT_FILTERS].some((filters) => Object.hasOwn(filters, name));
 
 /** Return all parameters of a place: {name: [value, …]}. */
 export function all(parameters) {
@@ -45,7 +35,7 @@ export function all(parameters) {
 
 /** Return the filters in the parameters: {name: [value, …]}. */
 export function filtersOf(parameters) {
-  return Object.fromEntries(Object.entries(all(parameters)).filter(([name]) => ALL.includes(name)));
+  return Object.fromEntries(Object.entries(all(parameters)).filter(([name]) => isFilter(name)));
 }
 
 /** Return the parameters with changes, on the first page. */
