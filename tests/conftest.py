@@ -2,7 +2,7 @@
 
 Tests that use ``database_url`` run once for each database: always with SQLite, and with PostgreSQL and MariaDB if their
 servers are installed. With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing server is an error. ``--quick`` leaves out the
-servers, and the modules in SLOW.
+servers, and the modules in SLOW. ``--changed`` is for the change that you are writing: ``tests/support/changed.py``.
 """
 
 import collections
@@ -20,7 +20,7 @@ import uuid
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.support import correlation, logs, servers
+from tests.support import changed, correlation, logs, servers
 from tests.support.cleaning import empty
 from tests.support.client import Client
 from tests.support.service import SHARED, make_app, upgraded
@@ -101,9 +101,17 @@ SLOW_ON_SERVERS = ('test_capacity', 'test_node_index')
 
 def pytest_addoption(parser):
     parser.addoption('--quick', action='store_true', help='SQLite only, and without slow modules')
+    parser.addoption(
+        '--changed',
+        nargs='?',
+        const='HEAD',
+        metavar='COMMIT',
+        help='--quick, and only the modules that test what differs from a commit (HEAD)',
+    )
 
 
 def pytest_configure(config):
+    config.option.quick |= bool(config.option.changed)
     if config.option.quick:
         missing = list(servers.SERVERS)
     else:
@@ -125,6 +133,13 @@ def pytest_unconfigure(config):
     # pytest collects garbage ten times at the end, to warn of resources that were not closed. That takes three seconds
     # in each process, and the processes end anyway.
     gc.freeze()
+
+
+def pytest_ignore_collect(collection_path, config):
+    base = config.option.changed
+    is_left_out = base and collection_path.match('test_*.py') and not changed.concerns(collection_path, base)
+    # None: pytest decides.
+    return True if is_left_out else None
 
 
 @pytest.hookimpl(wrapper=True)

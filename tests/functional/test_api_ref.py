@@ -50,10 +50,13 @@ def test_samples(tmp_path):
         text = _REQUEST_ID.sub(f'req-{RECORD}8', text).replace('http://localhost', 'http://127.0.0.1:6385')
         if os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'):
             path.write_text(text)
-        if path.read_text() != text:
+        if not path.exists() or path.read_text() != text:
             wrong.append(name)
-    assert not wrong
-    assert {path.stem for path in SAMPLES.iterdir()} == set(samples)
+    command = 'IRONIC_TRAITS_WRITE_SAMPLES=1 pytest tests/functional/test_api_ref.py -k samples'
+    assert not wrong, f'These files in api-ref/source/samples are out of date. Write them with: {command}'
+    assert {path.stem for path in SAMPLES.iterdir()} == set(samples), (
+        'Delete the other files in api-ref/source/samples.'
+    )
 
 
 #: {sample: the route whose response it is}.
@@ -130,9 +133,20 @@ def documented():
     return {path.stem: path.read_text() for path in SOURCE.glob('*.rst')}
 
 
+def _check_rows(names, section, where):
+    """Check that a section has a row for each parameter.
+
+    :param where: file and section, for the message.
+    """
+    missing = [f'  - {name}: NAME_IN_PARAMETERS' for name in names if f'  - {name}: ' not in section]
+    rows = '\n'.join(missing)
+    assert not missing, f'Add to {where}, and describe NAME_IN_PARAMETERS in api-ref/source/parameters.yaml:\n{rows}'
+
+
 @pytest.mark.parametrize('route', routes(), ids=str)
 def test_every_route_is_documented(documented, route):
-    assert f'.. rest_method:: {route}\n' in '\n'.join(documented.values())
+    line = f'.. rest_method:: {route}\n'
+    assert line in '\n'.join(documented.values()), f'Add to the page of the noun in api-ref/source: {line}'
 
 
 def test_documented_routes_exist(documented):
@@ -151,13 +165,13 @@ FAILURES = dict.fromkeys(
 
 @pytest.mark.parametrize('failure', FAILURES, ids=lambda failure: failure.__name__)
 def test_every_failure_is_documented(documented, failure):
-    assert re.search(rf'^{re.escape(failure.code)} +{failure.status} ', documented['failures'], re.MULTILINE)
+    row = rf'^{re.escape(failure.code)} +{failure.status} '
+    assert re.search(row, documented['failures'], re.MULTILINE), f'Add {failure.code} to api-ref/source/failures.rst.'
 
 
 def test_every_argument_of_a_list_is_documented(documented):
     text = documented['nodes'].split('List nodes with all fields')[0]
-    for name in {**LIST_QUERY, **FIELDS_QUERY}:
-        assert f'  - {name}: ' in text, name
+    _check_rows({**LIST_QUERY, **FIELDS_QUERY}, text, '"List nodes" in api-ref/source/nodes.rst')
 
 
 def test_every_field_is_documented(documented):
@@ -166,15 +180,15 @@ def test_every_field_is_documented(documented):
         documented['nodes'],
     )
     show = show.split('Show a node\n')[1]
-    for attribute in wsme.types.list_attributes(node_types.Node):
-        assert f'  - {attribute.name}: ' in show, attribute.name
-    for name in NODES.settable:
-        assert f'  - {name}: ' in create, name
+    attributes = [attribute.name for attribute in wsme.types.list_attributes(node_types.Node)]
+    _check_rows(attributes, show, '"Show a node" in api-ref/source/nodes.rst')
+    _check_rows(NODES.settable, create, '"Create a node" in api-ref/source/nodes.rst')
 
 
 def test_every_field_has_a_type_and_a_version():
     declared = {attribute.name for attribute in wsme.types.list_attributes(node_types.Node)}
-    assert declared == set(NODES.since) | set(NODES.links) | {'links'}
+    in_table = set(NODES.since) | set(NODES.links) | {'links'}
+    assert declared == in_table, 'ironic_traits/api/v1/node_types.py and ironic_traits/resources/nodes.py differ.'
 
 
 @pytest.mark.parametrize(
@@ -192,8 +206,8 @@ def test_every_field_has_a_type_and_a_version():
 )
 def test_every_key_of_a_body_is_documented(documented, noun, route):
     (function,) = [each.function for each in routes() if str(each) == route]
-    for attribute in wsme.types.list_attributes(function.definition.body_type):
-        assert f'  - {attribute.name}: ' in documented[noun], attribute.name
+    names = [attribute.name for attribute in wsme.types.list_attributes(function.definition.body_type)]
+    _check_rows(names, documented[noun], f'{route} in api-ref/source/{noun}.rst')
 
 
 @pytest.mark.parametrize(
@@ -215,9 +229,8 @@ def test_records_are_documented(documented, noun):
     show, listed = f'GET /v1/{noun.path}/{ident}', f'GET /v1/{noun.path}'
     shown = functions[show].definition.return_type
     assert {attribute.name for attribute in wsme.types.list_attributes(shown)} == set(noun.since)
-    for name in noun.since:
-        assert f'  - {name}: ' in sections[show], name
-    for attribute in wsme.types.list_attributes(noun.body):
-        assert f'  - {attribute.name}: ' in sections[f'POST /v1/{noun.path}'], attribute.name
-    for argument in functions[listed].definition.arguments:
-        assert f'  - {argument.name}: ' in sections[listed], argument.name
+    creation = f'POST /v1/{noun.path}'
+    body = [attribute.name for attribute in wsme.types.list_attributes(noun.body)]
+    arguments = [argument.name for argument in functions[listed].definition.arguments]
+    for route, names in ((show, noun.since), (creation, body), (listed, arguments)):
+        _check_rows(names, sections[route], f'{route} in the page of the noun in api-ref/source')

@@ -150,4 +150,4 @@ def test_the_guide(shell, name):
     if os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'):
         guide.write_text(new)
         wrong = []
-    assert wrong == []
+    assert wrong == [], 'With IRONIC_TRAITS_WRITE_SAMPLES=1, this test writes the new output into the guide.'

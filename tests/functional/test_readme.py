@@ -118,7 +118,8 @@ def test_the_transcripts(page, home):
         _write(page, text, shown, printed)
         return
     for (command, expected), lines in zip(shown, printed, strict=True):
-        assert normalised(lines) == normalised(expected), command
+        hint = f'{command}: IRONIC_TRAITS_WRITE_SAMPLES=1 pytest {pathlib.Path(__file__).name} writes the new output.'
+        assert normalised(lines) == normalised(expected), hint
 
 
 def _write(page, text, shown, printed):

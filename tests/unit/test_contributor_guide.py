@@ -44,7 +44,8 @@ def test_every_package_is_in_the_architecture():
     setup = configparser.ConfigParser(interpolation=None)
     setup.read(CHECKOUT / 'setup.cfg')
     text = (GUIDE / 'architecture.rst').read_text()
-    assert [name for name in setup['options']['packages'].split() if f'``{name}``' not in text] == []
+    missing = [name for name in setup['options']['packages'].split() if f'``{name}``' not in text]
+    assert missing == [], 'Add the packages to the table "Layers" in doc/source/contributor/architecture.rst.'
 
 
 @pytest.mark.parametrize('page', sorted(GUIDE.glob('*.rst')), ids=lambda page: page.stem)

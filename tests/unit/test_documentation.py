@@ -18,7 +18,8 @@ REFERENCE = CHECKOUT / 'api-ref' / 'source'
 
 @pytest.mark.parametrize('module', [each.name for each in pkgutil.iter_modules(conf.__path__)])
 def test_every_group_of_options_is_listed(module):
-    assert module in {each.__name__.rpartition('.')[2] for each in conf.GROUPS}
+    listed = {each.__name__.rpartition('.')[2] for each in conf.GROUPS}
+    assert module in listed, 'Add the module to GROUPS in ironic_traits/conf/__init__.py.'
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def test_every_group_of_options_is_listed(module):
 )
 def test_every_option_has_a_help_text(group, option):
     """The page of all options and the sample configuration are generated from the help texts."""
-    assert len(option.help or '') > 15
+    assert len(option.help or '') > 15, 'Write a help text in the module of the group in ironic_traits/conf.'
     generator = (CHECKOUT / 'etc' / 'config-generator.conf').read_text()
     assert re.findall('^namespace = (.*)$', generator, re.MULTILINE) == ['ironic_traits']
     assert '.. show-options::' in (DOC / 'configuration.rst').read_text()
@@ -41,7 +42,8 @@ def test_every_rule_has_a_description(rule):
 @pytest.mark.parametrize('versions', [microversions, placement_microversions], ids=['baremetal', 'placement'])
 def test_every_version_has_a_description(versions):
     documented = re.findall(r'^1\.(\d+) +\S', versions.__doc__, re.MULTILINE)
-    assert list(map(int, documented)) == list(range(versions.MINIMUM, versions.MAXIMUM + 1))
+    every = list(range(versions.MINIMUM, versions.MAXIMUM + 1))
+    assert list(map(int, documented)) == every, f'Each version has a row in the docstring of {versions.__file__}.'
     assert any(f'.. automodule:: {versions.__name__}\n' in page.read_text() for page in REFERENCE.glob('*.rst'))
 
 
@@ -56,7 +58,7 @@ def test_the_site_has_all_pages():
         for menu in re.findall(r'^\.\. toctree::\n(?:   :.*\n)*\n((?:   .+\n)+)', path.read_text(), re.MULTILINE)
         for name in menu.split()
     }
-    assert listed == pages - {DOC / 'index.rst'}
+    assert listed == pages - {DOC / 'index.rst'}, 'Each page is in the toctree of an index.rst of its folder.'
 
 
 def test_every_command_is_documented():
@@ -65,13 +67,15 @@ def test_every_command_is_documented():
     setup.read(CHECKOUT / 'setup.cfg')
     entry_points = setup['options.entry_points']
     text = (DOC / 'commands.rst').read_text()
+    missing = 'Document the command in doc/source/commands.rst'
     for line in entry_points['console_scripts'].strip().splitlines():
-        assert f'``{line.partition(" ")[0]}' in text
+        assert f'``{line.partition(" ")[0]}' in text, missing
     for group in ('openstack.baremetal.v1', 'openstack.placement.v1'):
         for line in entry_points[group].strip().splitlines():
             name = line.partition(' ')[0].replace('_', ' ')
-            assert f':command: {name}\n' in text or f':command: {name.rpartition(" ")[0]} *\n' in text, name
+            is_documented = f':command: {name}\n' in text or f':command: {name.rpartition(" ")[0]} *\n' in text
+            assert is_documented, f'{missing}: {name}'
     for group in entry_points:
         if group.startswith('openstack.cli.'):
             name = group.removeprefix('openstack.cli.').replace('_', ' ')
-            assert f'``{name}``' in text or f'``openstack {name}``' in text, name
+            assert f'``{name}``' in text or f'``openstack {name}``' in text, f'{missing}: {name}'

@@ -18,7 +18,8 @@ def test_every_package_is_named():
     setup.read(CHECKOUT / 'setup.cfg')
     listed = set(setup['options']['packages'].split())
     packages = {f'ironic_traits.{name}' for name in setuptools.find_packages(CHECKOUT / 'ironic_traits')}
-    assert listed == packages | {'ironic_traits', 'ironic_traits.db.alembic', 'ironic_traits.db.alembic.versions'}
+    packages |= {'ironic_traits', 'ironic_traits.db.alembic', 'ironic_traits.db.alembic.versions'}
+    assert listed == packages, 'Add the package to "packages" in setup.cfg, or remove it there.'
 
 
 @pytest.fixture(scope='module')
@@ -111,4 +112,4 @@ def test_samples_are_what_the_generators_write(generator, kind, tmp_path):
     name = {'config': 'ironic-traits.conf.sample', 'policy': 'policy.yaml.sample'}[kind]
     sample = (CHECKOUT / 'etc' / name).read_text()
     for paragraph in generated.read_text().split('\n\n'):
-        assert paragraph.strip() in sample
+        assert paragraph.strip() in sample, f'etc/{name} is out of date. Write it with: tox -e genconfig'

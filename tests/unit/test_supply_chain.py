@@ -41,8 +41,9 @@ def test_the_pins_satisfy_the_requirements(name):
     assert len(required) > 20
     for requirement in required:
         pinned = versions.get(canonicalize_name(requirement.name))
-        assert pinned, requirement
-        assert all(requirement.specifier.contains(version) for version in pinned), requirement
+        hint = f'{requirement}: write requirements/ with: tox -e lock -- --no-upgrade'
+        assert pinned, hint
+        assert all(requirement.specifier.contains(version) for version in pinned), hint
 
 
 @pytest.mark.parametrize('name', EXTRAS)
