@@ -1,4 +1,4 @@
-"""What a worker process does regularly: purge the history of nodes, and number changes for the change feed.
+"""What a worker process does regularly: purge what is old, and number changes for the change feed.
 
 Each worker does it. That is harmless: where another one has been, nothing is left to do.
 """
@@ -8,13 +8,13 @@ import logging
 import threading
 
 from ironic_traits.db import outage
-from ironic_traits.inventory import change_feed, history_purge
+from ironic_traits.inventory import change_feed, history_purge, mirror_kept_nodes
 
 LOG = logging.getLogger(__name__)
 
 #: Maximum number of seconds between the start of the worker and its first purge of the history.
 FIRST = 60
-#: Seconds between two searches for deleted objects that the change feed can forget.
+#: Seconds between two searches for deleted objects that can be forgotten.
 _FORGET = 3600
 
 
@@ -70,6 +70,7 @@ def of(service):
     def forget(is_stopped):
         while change_feed.forget(service, changes.keep_days) == change_feed.BATCH and not is_stopped():
             pass
+        mirror_kept_nodes.purge(service, service.conf.mirror.keep_deleted)
 
     with (
         Periodic(purge, history.purge_interval, first),

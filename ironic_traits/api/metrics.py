@@ -143,7 +143,7 @@ def _remove_ended_processes(folder):
 
 
 def _is_up(row):
-    return mirror_clouds.state(row) in ('reading', 'following')
+    return mirror_clouds.state(row) in ('reading', 'following', 'waiting')
 
 
 def _can_write(row):
@@ -223,6 +223,10 @@ _MIRRORS = {
     'lag_seconds': (core.GaugeMetricFamily, 'Seconds since all changes in the cloud were known.', mirror_clouds.lag),
     'nodes': (core.GaugeMetricFamily, 'Nodes of the cloud.', lambda row: row.nodes),
     'conflicts': (core.GaugeMetricFamily, 'What the inventory cannot have of the cloud.', lambda row: row.conflicts),
+    'missing_nodes': (
+        *(core.GaugeMetricFamily, 'Nodes that wait for an operator, because the cloud no longer shows them.'),
+        lambda row: row.missing_nodes,
+    ),
     'requests': (core.CounterMetricFamily, 'Requests to the cloud.', lambda row: row.requests),
     'changes': (core.CounterMetricFamily, 'Nodes and records that were written.', lambda row: row.changes),
     'write_up': (core.GaugeMetricFamily, 'Whether traits can be written to the cloud.', _can_write),

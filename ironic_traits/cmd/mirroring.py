@@ -10,9 +10,16 @@ from oslo_config import cfg
 from ironic_traits import failures
 from ironic_traits.cmd import setup, supervisor
 from ironic_traits.context import Context
-from ironic_traits.inventory import mirror_clouds, mirror_moves, mirror_trait_writes, mirrored_allocations
+from ironic_traits.inventory import (
+    mirror_clouds,
+    mirror_deletions,
+    mirror_kept_nodes,
+    mirror_moves,
+    mirror_trait_writes,
+    mirrored_allocations,
+)
 from ironic_traits.mirror.follower import Follower
-from ironic_traits.printing import count
+from ironic_traits.printing import count, printable
 from ironic_traits.service import Service
 
 _OPTIONS = [
@@ -21,17 +28,22 @@ _OPTIONS = [
         item_type=cfg.types.String(regex=r'^[A-Za-z0-9._-]+$', max_length=57),
         help='Cloud of clouds.yaml to follow; may be repeated. By default, the clouds of [mirror] clouds.',
     ),
+    cfg.SubCommandOpt(
+        'command',
+        title='commands',
+        description='Without a command, the clouds are followed until SIGINT or SIGTERM.',
+        handler=lambda subparsers: _add_commands(subparsers),
+    ),
 ]
 
 
 def run():
     """Follow clouds until SIGINT or SIGTERM, or run one command."""
     supervised = supervisor.is_supervised()
-    argv = supervisor.arguments()
-    if not {*_COMMANDS, 'preview'}.isdisjoint(argv):
-        _run_command(setup.configuration(argv, cli=[*_OPTIONS, cfg.SubCommandOpt('command', handler=_add_commands)]))
+    conf = setup.configuration(supervisor.arguments(), cli=_OPTIONS)
+    if conf.command.name:
+        _run_command(conf)
         return
-    conf = setup.configuration(argv, cli=_OPTIONS)
     names = list(dict.fromkeys(conf.cloud or conf.mirror.clouds))
     if not names:
         sys.exit('There is no cloud to follow: use --cloud NAME, or set [mirror] clouds.')
@@ -83,6 +95,32 @@ def _rewrite(service, context, ident):
         print(f'{ident}: {", ".join(traits)} will be written again')
 
 
+def _restore(service, context, ident):
+    """Restore what operators had set on an earlier node with the uuid of a node."""
+    print(f'{mirror_kept_nodes.restore(context, ident)} has got back what was kept')
+
+
+def _missing(context, name):
+    """Print the nodes that a cloud no longer shows."""
+    row, _ = mirror_clouds.get(context, name)
+    missing = mirror_deletions.find(context, name)
+    for node in missing:
+        confirmed = ', its deletion is confirmed' if node.confirmed else ''
+        print(f'{printable(node.name or "-")} {node.uuid}: missing since {node.since:%Y-%m-%d %H:%M:%S} UTC{confirmed}')
+    print(f'cloud {name}: {count(len(missing))} of {row.nodes} missing')
+    if row.missing_nodes:
+        print(f'To delete them here: ironic-traits-mirror --cloud {name} confirm deletions')
+
+
+def _confirm(context, name, what):
+    """Let the mirror do what has waited for an operator."""
+    if what == mirror_clouds.DELETIONS:
+        number = mirror_deletions.confirm(context, name)
+        print(f'cloud {name}: {count(number)} will be deleted here')
+    else:
+        print(f'cloud {name}: traits will be written ({mirror_clouds.confirm_writes(context, name)})')
+
+
 def _preview(context, name):
     """Print what would be written to a cloud."""
     row, conflicts = mirror_clouds.get(context, name)
@@ -107,23 +145,37 @@ _COMMANDS = {
         _rewrite,
         'Write traits again that another client has removed from nodes in their cloud.',
     ),
+    'restore': (
+        _restore,
+        'Give nodes that were created again in their cloud the traits and vetoes that operators had set before.',
+    ),
 }
-_PREVIEW = 'Show which traits [mirror] write = traits adds and removes in the clouds. Nothing is written.'
+#: {name: (function from a context and the name of a cloud, description)}.
+_OF_CLOUDS = {
+    'preview': (_preview, 'Show which traits [mirror] write adds and removes in the clouds. Nothing is written.'),
+    'missing': (_missing, 'List the mirrored nodes that their clouds no longer show.'),
+}
+_CONFIRM = 'Let the mirror delete the nodes that the clouds no longer show, or write traits there.'
 
 
 def _add_commands(subparsers):
+    # oslo.config has set it.
+    subparsers.required = False
     for name, (_, description) in _COMMANDS.items():
         parser = subparsers.add_parser(name, help=description, description=description)
         parser.add_argument('nodes', nargs='*', metavar='NODE', help='uuid or name')
         parser.add_argument('--all', '-a', action='store_true', help='all mirrored nodes, or all nodes of --cloud')
-    subparsers.add_parser('preview', help=_PREVIEW, description=_PREVIEW)
+    for name, (_, description) in _OF_CLOUDS.items():
+        subparsers.add_parser(name, help=description, description=description)
+    parser = subparsers.add_parser('confirm', help=_CONFIRM, description=_CONFIRM)
+    parser.add_argument('what', choices=[mirror_clouds.DELETIONS, mirror_clouds.WRITES])
 
 
 def _run_command(conf):
     """Run a command on nodes, each in its own transaction. Exit with 1 if one has failed."""
     command, clouds = conf.command, conf.cloud or []
-    if command.name == 'preview':
-        _preview_all(conf)
+    if command.name not in _COMMANDS:
+        _run_on_clouds(conf)
         return
     if bool(command.nodes) == command.all:
         sys.exit('Name nodes, or use --all.')
@@ -145,7 +197,9 @@ def _run_command(conf):
         sys.exit(int(has_failed))
 
 
-def _preview_all(conf):
+def _run_on_clouds(conf):
+    """Run a command on clouds."""
+    command = conf.command
     # For "preview | head".
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     setup.schema(conf)
@@ -153,6 +207,9 @@ def _preview_all(conf):
         context = Context(service, None, 0, '')
         try:
             for name in conf.cloud or [row.name for row in mirror_clouds.find(context)]:
-                _preview(context, name)
+                if command.name == 'confirm':
+                    _confirm(context, name, command.what)
+                else:
+                    _OF_CLOUDS[command.name][0](context, name)
         except failures.Failure as failure:
             sys.exit(str(failure))

@@ -4,14 +4,8 @@ from oslo_config import cfg
 
 GROUP = 'mirror'
 
-_WRITE = [
-    ('nothing', 'The clouds are only read.'),
-    (
-        'traits',
-        'Traits that sources here hold are added to the nodes there, and removed when no source holds them any '
-        'more. "ironic-traits-mirror preview" shows what this would write.',
-    ),
-]
+#: What is written to a cloud: nothing, the traits of all sources here, or those of some sources.
+_WRITE = cfg.types.String(regex=r'^(nothing|traits|(operator|rules)(\+(operator|rules))*)$', type_name='sources')
 _CLAIMS = [
     ('', 'Mirrored nodes are held in this service only.'),
     ('nothing', 'Same as the empty value.'),
@@ -19,10 +13,13 @@ _CLAIMS = [
 ]
 
 
-def _by_cloud(choices):
-    """Return the type of an option that has a value for each of some clouds."""
-    values = [value for value, _ in choices if value]
-    return cfg.types.Dict(cfg.types.String(choices=values, type_name='choice'), type_name='choice by cloud')
+def _by_cloud(value):
+    """Return the type of an option that has a value of some type for each of some clouds."""
+    return cfg.types.Dict(value, type_name=f'{value.type_name} by cloud')
+
+
+def _choice(choices):
+    return cfg.types.String(choices=[value for value, _ in choices if value], type_name='choice')
 
 
 OPTIONS = [
@@ -60,6 +57,28 @@ OPTIONS = [
         help='Seconds between two reads of the uuids of all nodes, ports, portgroups and allocations of a cloud. These '
         'reads find deleted items. From version 1.82 on, the number of nodes shows deleted nodes sooner. As long as it '
         'is as expected, the uuids of nodes are read only once an hour.',
+    ),
+    cfg.IntOpt(
+        'max_deleted_nodes',
+        min=0,
+        default=10,
+        help='If a cloud no longer shows more nodes than this, and more than max_deleted_percent, they stay here until '
+        'you confirm their deletion ("ironic-traits-mirror --cloud NAME confirm deletions"). A user of the mirror that '
+        'has lost a role sees fewer nodes, too.',
+    ),
+    cfg.FloatOpt(
+        'max_deleted_percent',
+        min=0,
+        max=100,
+        default=1,
+        help='See max_deleted_nodes: part of the nodes of a cloud, in percent.',
+    ),
+    cfg.IntOpt(
+        'keep_deleted',
+        min=0,
+        default=30,
+        help='Number of days for which the traits, vetoes, inspection data and aggregates of deleted nodes are kept. '
+        'A node that returns to its cloud with its uuid gets them back. With 0, they are not kept.',
     ),
     cfg.IntOpt(
         'full_interval',
@@ -103,7 +122,16 @@ OPTIONS = [
         'slow one writes nothing more for the cloud, and no change is missed. A request that writes a trait may take '
         'a third of this time. Set it to more than interval.',
     ),
-    cfg.StrOpt('write', default='nothing', choices=_WRITE, help='What is written to the Ironic of the clouds.'),
+    cfg.Opt(
+        'write',
+        type=_WRITE,
+        default='nothing',
+        help='Which traits are written to the Ironic of the clouds: "nothing"; "traits" for those that any source here '
+        'holds; "operator" for those of operators only, "rules" for those of inspection rules only, and '
+        '"operator+rules" for both. They are added to the nodes there, and removed when none of these sources holds '
+        'them any more. Nothing is written until you have seen "ironic-traits-mirror --cloud NAME preview", and '
+        'confirmed it by "ironic-traits-mirror --cloud NAME confirm writes"; again, when you change the value.',
+    ),
     cfg.Opt(
         'write_by_cloud',
         type=_by_cloud(_WRITE),
@@ -128,7 +156,7 @@ OPTIONS = [
     ),
     cfg.Opt(
         'claims_by_cloud',
-        type=_by_cloud(_CLAIMS),
+        type=_by_cloud(_choice(_CLAIMS)),
         default={},
         sample_default='',
         help='The value of claims for single clouds, such as "berlin:instance_uuid,paris:nothing". The other clouds '
@@ -149,12 +177,13 @@ def register(conf):
     conf.register_opts(OPTIONS, group=GROUP)
 
 
-def writes_traits(conf, cloud):
-    """Whether traits are written to a cloud.
+def write_of(conf, cloud):
+    """Return which traits are written to a cloud: a value of ``write``; None for "nothing".
 
     :param cloud: its name.
     """
-    return conf.mirror.write_by_cloud.get(cloud, conf.mirror.write) == 'traits'
+    value = conf.mirror.write_by_cloud.get(cloud, conf.mirror.write)
+    return None if value == 'nothing' else value
 
 
 def claims_nodes(conf, cloud):

@@ -22,7 +22,7 @@ from ironic_traits.db.types import clock, read_clock
 from ironic_traits.inventory import node_filters, single_node
 from ironic_traits.inventory.eligibility import moment_text
 from ironic_traits.inventory.paging import Page, Rows, fetch
-from ironic_traits.matching.sources import RULES, Edit
+from ironic_traits.matching.sources import RULE, RULES, Edit
 
 #: The types of events: those of Ironic, and those that this service adds.
 PROVISIONING, POWER, MAINTENANCE, RESERVATION, NODE, TRAIT, INSPECTION = EVENT_TYPES = (
@@ -182,7 +182,7 @@ def rules_edit(author: Author, node_uuid: str, moment: datetime.datetime, change
     if len(changed) == 1:
         return trait_edit(author, node_uuid, moment, changed[0], edit.added, edit.removed)
     row = trait_edit(author, node_uuid, moment, RULES, edit.added, edit.removed)
-    names = ', '.join(source.removeprefix('rule:') for source in changed)
+    names = ', '.join(source.removeprefix(RULE) for source in changed)
     return row | {'event': f'Rules {names}: {_changes(row["added"], row["removed"])}.'}
 
 

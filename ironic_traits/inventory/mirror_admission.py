@@ -7,6 +7,7 @@ node of another cloud, or of this service itself, has the value, this is a *conf
 
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -40,12 +41,21 @@ class Admission:
     :param turn: the turn for the cloud.
     :param present: {uuid: row with ``origin``} of the nodes that are stored.
     :param limit: maximum number of traits of a node.
+    :param held: {uuid: why the node that is stored must stay, as a sentence}, of nodes that were created again.
     :ivar reasons: {uuid: what conflicts, as sentences}.
     :ivar deferred: uuids of nodes that are stored later.
     """
 
-    def __init__(self, connection: sa.Connection, turn: Turn, present: Mapping[str, sa.Row], limit: int) -> None:
+    def __init__(
+        self,
+        connection: sa.Connection,
+        turn: Turn,
+        present: Mapping[str, sa.Row],
+        limit: int,
+        held: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._connection, self._turn, self._present, self._limit = connection, turn, present, limit
+        self._held = held
         self.reasons: dict[str, str] = {}
         self.deferred: set[str] = set()
 
@@ -84,6 +94,9 @@ class Admission:
                     self.reasons[row.uuid] = ' '.join(filter(None, (self.reasons.get(row.uuid), reason)))
 
     def _is_ours(self, node: MirroredNode) -> bool:
+        if reason := self._held.get(node.row['uuid']):
+            self._add(node, reason)
+            return False
         row = self._present.get(node.row['uuid'])
         if row is None or row.origin == self._turn.cloud:
             return True

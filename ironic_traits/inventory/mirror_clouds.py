@@ -16,12 +16,15 @@ from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.insert import insert_missing
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.inventory.mirror_claim_states import HELD_HERE_ONLY, OPEN, UNSETTLED
+from ironic_traits.matching.sources import MIRROR
 from ironic_traits.matching.written_traits import REMOVING, STATES, WRITING, WRITTEN
 
 _CLOUDS, _CONFLICTS, _WRITTEN = tables.mirror_clouds, tables.mirror_conflicts, tables.mirror_written_traits
-_CLAIMS = tables.mirror_claims
+_CLAIMS, _MISSING, _KEPT = tables.mirror_claims, tables.mirror_missing_nodes, tables.mirror_kept_nodes
 #: The prefix of the source that holds the traits of a cloud's nodes. The name of the cloud follows it.
-SOURCE = 'mirror:'
+SOURCE = MIRROR
+#: What an operator confirms.
+DELETIONS, WRITES = 'deletions', 'writes'
 #: Maximum number of conflicts that are shown of a cloud.
 MAX_CONFLICTS = 1000
 
@@ -169,6 +172,19 @@ def _number(table: sa.Table, condition: sa.ColumnElement[bool]) -> sa.ScalarSele
     return sa.select(sa.func.count()).select_from(table).where(condition).correlate(_CLOUDS).scalar_subquery()
 
 
+_NODES = tables.nodes
+#: Condition on a node of a cloud: an operator has to confirm its deletion.
+_IS_MISSING = sa.and_(_MISSING.c.node_id == _NODES.c.id, ~_MISSING.c.confirmed)
+#: Condition on a node of a cloud: operators had set something on an earlier node with its uuid.
+_IS_OTHER = sa.and_(_KEPT.c.uuid == _NODES.c.uuid, _KEPT.c.node_created_at != _NODES.c.created_at, _KEPT.c.by_operators)
+
+
+def _nodes(other: sa.Table, condition: sa.ColumnElement[bool]) -> sa.ScalarSelect:
+    """Return the number of rows of another table about nodes of a cloud."""
+    of_cloud = sa.select(sa.func.count()).select_from(_NODES.join(other, condition))
+    return of_cloud.where(_NODES.c.origin == _CLOUDS.c.name).correlate(_CLOUDS).scalar_subquery()
+
+
 def _written(*states: str) -> sa.ScalarSelect:
     """Return the number of written traits of a cloud in some states."""
     return _number(_WRITTEN, sa.and_(_WRITTEN.c.cloud == _CLOUDS.c.name, _WRITTEN.c.state.in_(states)))
@@ -187,13 +203,17 @@ _SHOWN = (
     ),
     *(_CLOUDS.c[name] for name in ('failing_since', 'last_error', 'requests', 'changes')),
     *(_CLOUDS.c[name] for name in ('write_queue', 'write_failing_since', 'write_error', 'trait_writes')),
+    *(_CLOUDS.c[name] for name in ('write', 'confirmed_writes')),
     clock().label('now'),
     _number(tables.nodes, tables.nodes.c.origin == _CLOUDS.c.name).label('nodes'),
     (
         _number(_CONFLICTS, _CONFLICTS.c.cloud == _CLOUDS.c.name)
         + _number(_WRITTEN, _IS_PROBLEM)
         + _number(_CLAIMS, sa.and_(_CLAIMS.c.cloud == _CLOUDS.c.name, HELD_HERE_ONLY))
+        + _nodes(_MISSING, _IS_MISSING)
+        + _nodes(_KEPT, _IS_OTHER)
     ).label('conflicts'),
+    _nodes(_MISSING, _IS_MISSING).label('missing_nodes'),
     _written(WRITTEN).label('written_traits'),
     _written(WRITING, REMOVING).label('undecided_writes'),
     _number(_CLAIMS, sa.and_(_CLAIMS.c.cloud == _CLOUDS.c.name, OPEN)).label('claims'),
@@ -241,7 +261,17 @@ def _conflicts(cloud: str) -> sa.CompoundSelect:
     lost = sa.select(
         claims.node_uuid, sa.literal_column("'nodes'"), no_trait, reason + claims.instance_uuid + '.', claims.deadline
     ).where(claims.cloud == cloud, HELD_HERE_ONLY)
-    return sa.union_all(conflicts.where(columns.cloud == cloud), traits, lost)
+    of_node: tuple[sa.ColumnElement, ...] = (_NODES.c.uuid, sa.literal_column("'nodes'"), no_trait)
+    gone = sa.select(*of_node, sa.literal(_GONE), _MISSING.c.since).where(_IS_MISSING, _NODES.c.origin == cloud)
+    other = sa.select(*of_node, sa.literal(_OTHER), _KEPT.c.deleted_at).where(_IS_OTHER, _NODES.c.origin == cloud)
+    return sa.union_all(conflicts.where(columns.cloud == cloud), traits, lost, gone, other)
+
+
+_GONE = 'The cloud no longer shows it. Its deletion here waits for you: "ironic-traits-mirror confirm deletions".'
+_OTHER = (
+    'It was deleted there, and created again with this uuid: it may be another machine. "ironic-traits-mirror restore" '
+    'gives it what operators had set on the node before.'
+)
 
 
 def endpoint(connection: sa.Connection, cloud: str) -> str | None:
@@ -254,13 +284,25 @@ def state(row: sa.Row) -> str:
 
     :param row: with _SHOWN.
     :returns: ``stopped`` if no process follows it, ``failing`` if the last attempt to read it failed, ``reading``
-        before the first full pass has ended, and ``following`` after that.
+        before the first full pass has ended, ``waiting`` if an operator has to confirm something (``waits_for``), and
+        ``following`` otherwise.
     """
     if row.leased_until is None or row.leased_until <= row.now:
         return 'stopped'
     if row.failing_since:
         return 'failing'
-    return 'following' if row.passed_at else 'reading'
+    if not row.passed_at:
+        return 'reading'
+    return 'waiting' if waits_for(row) else 'following'
+
+
+def waits_for(row: sa.Row) -> list[str]:
+    """Return what an operator has to confirm of a cloud: ``deletions`` of nodes here, and ``writes`` of traits there.
+
+    :param row: with _SHOWN.
+    """
+    writes = [WRITES] if row.passed_at and row.write and row.write != row.confirmed_writes else []
+    return ([DELETIONS] if row.missing_nodes else []) + writes
 
 
 def lag(row: sa.Row) -> float | None:
@@ -282,6 +324,8 @@ def _sentence(row: sa.Row) -> str:
     sentence += '' if seconds is None else f', {seconds:.0f} seconds behind'
     if word == 'failing':
         sentence += f', since {row.failing_since:%Y-%m-%d %H:%M:%S} UTC: {row.last_error}'
+    if waiting := waits_for(row):
+        sentence += f'; the {" and ".join(waiting)} wait for you: ironic-traits-mirror confirm'
     if row.write_failing_since:
         sentence += f'; it cannot write, since {row.write_failing_since:%Y-%m-%d %H:%M:%S} UTC: {row.write_error}'
     if row.unsettled_claims:
@@ -296,3 +340,27 @@ def now(context: Reader) -> datetime.datetime:
     """Return the time by the database's clock."""
     with context.read() as connection:
         return read_clock(connection)
+
+
+@retried
+def confirm_writes(context: Writer, name: str) -> str:
+    """Let the mirror write traits to a cloud, and return which: a value of [mirror] write.
+
+    :raises failures.InvalidState: no mirror has read the whole cloud, or it does not write traits.
+    """
+    with context.write() as connection:
+        lock(connection, name)
+        row = connection.execute(sa.select(_CLOUDS).where(_CLOUDS.c.name == name)).first()
+        if row is None or not row.passed_at:
+            raise failures.InvalidState(reason=f'Cloud {name} has not been read completely yet.')
+        if not row.write:
+            raise failures.InvalidState(reason=f'[mirror] write is "nothing" for cloud {name}, or no mirror has run.')
+        connection.execute(sa.update(_CLOUDS).where(_CLOUDS.c.name == name).values(confirmed_writes=row.write))
+        return row.write
+
+
+def are_writes_confirmed(context: Reader, name: str) -> bool:
+    """Whether an operator has confirmed which traits the mirror writes to a cloud."""
+    same = sa.select(_CLOUDS.c.name).where(_CLOUDS.c.name == name, _CLOUDS.c.confirmed_writes == _CLOUDS.c.write)
+    with context.read() as connection:
+        return connection.execute(same).first() is not None

@@ -13,9 +13,9 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory import (
     history,
     mirror_claims,
+    mirror_deletions,
     mirror_written_traits,
     mirrored_allocations,
-    mirrored_nodes,
     node_providers,
     node_traits,
     trait_store,
@@ -27,7 +27,10 @@ from ironic_traits.inventory.trait_store import Hold
 from ironic_traits.matching.sources import OPERATOR, Edit, Traits
 
 _NODES = tables.nodes
-_STATE = (_NODES.c.provision_state, _NODES.c.instance_uuid, _NODES.c.reservation, _NODES.c.driver, MOMENT)
+_STATE = (
+    *(_NODES.c[name] for name in ('provision_state', 'instance_uuid', 'reservation', 'driver', 'created_at')),
+    MOMENT,
+)
 
 
 def mirrored(context: Context, clouds: Sequence[str]) -> list[str]:
@@ -88,13 +91,13 @@ def forget(context: Context, ident: str) -> str:
     with context.write() as connection:
         node = take(connection, ident, *_STATE)
         _check_mirrored(node)
-        reason = mirrored_nodes.holder(connection, node)
+        reason = mirror_deletions.holder(connection, node)
         claim = mirror_claims.open_of(connection, node.uuid)
         if claim and not reason:
             reason = f'It is held in cloud {node.origin} for instance {claim.instance_uuid}, which is being undone.'
         if reason:
             raise failures.InvalidState(reason=f'Node {node.uuid} cannot be removed while it is held here: {reason}')
-        mirrored_nodes.remove(context, connection, node, node.moment, None)
+        mirror_deletions.remove(context, connection, node, node.moment, None)
         return node.uuid
 
 

@@ -13,15 +13,16 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import failures
+from ironic_traits.conf.mirror import write_of
 from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.db.engine import Reader, Writer, retried
+from ironic_traits.db.engine import Writer, retried
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.inventory import change_feed, history, mirror_clouds, mirror_written_traits, mirrored_nodes
 from ironic_traits.inventory.mirror_clouds import Turn
 from ironic_traits.inventory.mirror_written_traits import Pending
 from ironic_traits.inventory.single_node import read
-from ironic_traits.matching.written_traits import REFUSED, REMOVED, REMOVING, WRITING, WRITTEN, Record
+from ironic_traits.matching.written_traits import ALL, REFUSED, REMOVED, REMOVING, WRITING, WRITTEN, Record
 
 _CLOUDS, _NODES = tables.mirror_clouds, tables.nodes
 
@@ -54,15 +55,24 @@ class Outcome(NamedTuple):
 
 
 def pending(
-    context: Reader, cloud: str, seconds: float = 0, uuids: Collection[str] | None = None
+    context: Context, cloud: str, seconds: float = 0, uuids: Collection[str] | None = None
 ) -> dict[str, Pending]:
     """Return the pending writes to the nodes of a cloud, as ``mirror_written_traits.pending`` does.
+
+    Without [mirror] write, these are the writes with the value "traits".
 
     :param seconds: maximum number of seconds that a request takes.
     :param uuids: uuids of the nodes to check; None for all.
     """
     with context.read() as connection:
-        return mirror_written_traits.pending(connection, cloud, _ago(connection, seconds), uuids)
+        return _pending(context, connection, cloud, seconds, uuids)
+
+
+def _pending(
+    context: Context, connection: sa.Connection, cloud: str, seconds: float, uuids: Collection[str] | None
+) -> dict[str, Pending]:
+    scope = write_of(context.conf, cloud) or ALL
+    return mirror_written_traits.pending(connection, cloud, scope, _ago(connection, seconds), uuids)
 
 
 def _ago(connection: sa.Connection, seconds: float) -> datetime.datetime:
@@ -71,7 +81,7 @@ def _ago(connection: sa.Connection, seconds: float) -> datetime.datetime:
 
 @retried
 def begin(
-    context: Writer, turn: Turn, uuid: str, seconds: float, tried: Collection[tuple[str, str]]
+    context: Context, turn: Turn, uuid: str, seconds: float, tried: Collection[tuple[str, str]]
 ) -> Operation | None:
     """Record the next request to send for a node, and return it; None if there is none.
 
@@ -81,7 +91,7 @@ def begin(
     """
     with context.write() as connection:
         moment = mirror_clouds.renew(connection, turn)
-        node = mirror_written_traits.pending(connection, turn.cloud, _ago(connection, seconds), [uuid]).get(uuid)
+        node = _pending(context, connection, turn.cloud, seconds, [uuid]).get(uuid)
         if node is None:
             return None
         mirror_written_traits.write(connection, turn.cloud, node.node_id, dict.fromkeys(node.forget))

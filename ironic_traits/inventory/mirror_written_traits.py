@@ -15,7 +15,7 @@ from ironic_traits.db.annotations import Condition
 from ironic_traits.inventory import history
 from ironic_traits.inventory.mirror_clouds import SOURCE
 from ironic_traits.matching import written_traits
-from ironic_traits.matching.sources import Traits
+from ironic_traits.matching.sources import OPERATOR, Traits
 from ironic_traits.matching.written_traits import OURS, REFUSED, REMOVED, REMOVING, WRITING, Record
 
 _NODES, _RECORDS = tables.nodes, tables.mirror_written_traits
@@ -126,30 +126,33 @@ def forget(connection: sa.Connection, node_id: int) -> None:
 
 
 def pending(
-    connection: sa.Connection, cloud: str, until: datetime.datetime, uuids: Collection[str] | None = None
+    connection: sa.Connection, cloud: str, scope: str, until: datetime.datetime, uuids: Collection[str] | None = None
 ) -> dict[str, Pending]:
     """Return the pending writes to the nodes of a cloud, {uuid: Pending}, sorted by name and uuid.
 
+    :param scope: whose traits are written, a value of [mirror] write.
     :param until: requests before this time have ended.
     :param uuids: uuids of the nodes to check; None for all.
     """
+    held = _Holds(connection, cloud, scope)
     if uuids is None:
-        found = _pending(connection, cloud, until, _NODES.c.origin == cloud)
+        found = _pending(connection, held, until, _NODES.c.origin == cloud)
     else:
         found, ordered = {}, sorted(uuids)
         for start in range(0, len(ordered), _BATCH):
             batch = _NODES.c.uuid.in_(ordered[start : start + _BATCH])
-            found |= _pending(connection, cloud, until, sa.and_(_NODES.c.origin == cloud, batch))
+            found |= _pending(connection, held, until, sa.and_(_NODES.c.origin == cloud, batch))
     return {each.uuid: each for each in sorted(found.values(), key=lambda each: (each.name or '', each.uuid))}
 
 
-def _pending(connection: sa.Connection, cloud: str, until: datetime.datetime, nodes: Condition) -> dict[str, Pending]:
+def _pending(
+    connection: sa.Connection, held: '_Holds', until: datetime.datetime, nodes: Condition
+) -> dict[str, Pending]:
     found: dict[str, Pending] = {}
 
     def of(row: sa.Row) -> Pending:
         return found.setdefault(row.uuid, Pending(row.id, row.uuid, row.name))
 
-    held = _Holds(connection, cloud)
     for row in connection.execute(_to_add(held, nodes)):
         of(row).add.append(row.trait)
     for row in connection.execute(_not_held(held, nodes)):
@@ -173,23 +176,29 @@ class _Holds:
     """Conditions on rows of ``node_traits``.
 
     :param cloud: name of the cloud of the nodes.
+    :param scope: whose traits are written, a value of [mirror] write.
     """
 
-    def __init__(self, connection: sa.Connection, cloud: str) -> None:
-        writers = connection.execute(sa.select(_WRITERS.c.id, _WRITERS.c.source).where(_of_mirror(_WRITERS))).all()
-        self._of_mirrors = [row.id for row in writers]
-        self._of_cloud = [row.id for row in writers if row.source == SOURCE + cloud]
+    def __init__(self, connection: sa.Connection, cloud: str, scope: str) -> None:
         self._source = SOURCE + cloud
+        # With all sources, only the few writers of mirrors are left out.
+        condition = _of_mirror(_WRITERS) if scope == written_traits.ALL else sa.true()
+        writers = connection.execute(sa.select(_WRITERS.c.id, _WRITERS.c.source).where(condition)).all()
+        others = [row for row in writers if not written_traits.is_written(scope, row.source)]
+        self._others, self._other_sources = [row.id for row in others], sorted({row.source for row in others})
+        self._of_cloud = [row.id for row in writers if row.source == self._source]
+        self._has_unknown = written_traits.is_written(scope, OPERATOR)
 
     def here(self, since: sa.ColumnElement | None = None) -> Condition:
-        """Return the condition that a source other than a mirror holds the trait.
+        """Return the condition that a source whose traits are written holds the trait.
 
         :param since: time after which the source has added it; None for any time.
         """
         writer = _TRAITS.c.writer_id
         # NULL stands for an unknown operator.
-        first = sa.or_(writer.is_(None), writer.not_in(self._of_mirrors))
-        further = [~_of_mirror(_FURTHER)]
+        known = sa.and_(writer.is_not(None), writer.not_in(self._others))
+        first = sa.or_(writer.is_(None), known) if self._has_unknown else known
+        further: list[Condition] = [_FURTHER.c.source.not_in(self._other_sources)]
         if since is not None:
             first = sa.and_(first, _TRAITS.c.since > since)
             further.append(_FURTHER.c.since > since)

@@ -27,12 +27,13 @@ from ironic_traits.inventory import (
     history,
     mirror_claims,
     mirror_clouds,
+    mirror_deletions,
+    mirror_kept_nodes,
     mirror_written_traits,
     new_nodes,
     node_providers,
     node_traits,
     nodes,
-    reservations,
     trait_store,
 )
 from ironic_traits.inventory.mirror_admission import Admission, MirroredNode
@@ -162,7 +163,9 @@ def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], alone: b
     with context.write() as connection:
         moment = mirror_clouds.renew(connection, turn)
         present = take_many(connection, [node.row['uuid'] for node in batch])
-        admission = Admission(connection, turn, present, context.conf.inventory.max_traits_per_node)
+        created = {node.row['uuid']: node.row['created_at'] for node in batch}
+        held = mirror_deletions.end_replaced(context, connection, turn, moment, (created, present))
+        admission = Admission(connection, turn, present, context.conf.inventory.max_traits_per_node, held)
         admitted = admission.admit(mirror_claims.overlaid(connection, batch))
         names.ensure(connection, tables.traits, {name for node in admitted for name in node.traits})
         _ensure_chassis(connection, admitted)
@@ -218,18 +221,31 @@ def _ensure_chassis(connection: sa.Connection, admitted: Iterable[MirroredNode])
     insert_missing(connection, tables.chassis, [{'uuid': uuid, 'extra': {}, 'created_at': now()} for uuid in uuids])
 
 
-def _insert(context: Context, connection: sa.Connection, turn: Turn, new: Sequence[MirroredNode], alone: bool) -> int:
-    """Insert new nodes, and return their number.
+def _insert(
+    context: Context,
+    connection: sa.Connection,
+    turn: Turn,
+    new: Sequence[MirroredNode],
+    alone: bool,
+) -> int:
+    """Insert new nodes, and return their number. A node that returns gets back what was done to it here.
 
     :param alone: whether to leave out the traits, and to use a provider that exists already.
+    :raises new_nodes.Unusual: a node returns, and ``alone`` is false.
     """
     rows = [node.row | {'origin': turn.cloud} for node in new]
+    kept = mirror_kept_nodes.of_same(connection, rows)
+    if kept and not alone:
+        raise new_nodes.Unusual
     if alone and rows:
         connection.execute(sa.insert(_NODES).values(with_masks(_NODES, rows[0])))
-        node_id = connection.execute(sa.select(_NODES.c.id).where(_NODES.c.uuid == rows[0]['uuid'])).scalar_one()
-        node_providers.create(connection, node_id)
+        columns = (_NODES.c.id, _NODES.c.uuid, MOMENT)
+        node = connection.execute(sa.select(*columns).where(_NODES.c.uuid == rows[0]['uuid'])).one()
+        node_providers.create(connection, node.id)
         history.record(connection, nodes.created(context, rows[0], None))
-        change_feed.record(connection, change_feed.NODE, [rows[0]['uuid']])
+        change_feed.record(connection, change_feed.NODE, [node.uuid])
+        if kept:
+            mirror_kept_nodes.put_back(context, connection, node, kept[node.uuid])
     elif rows:
         traits = [{turn.source: sorted(node.traits)} if node.traits else {} for node in new]
         new_nodes.create(
@@ -348,43 +364,8 @@ def delete(context: Context, turn: Turn, uuid: str) -> bool:
         row = take_many(connection, [uuid]).get(uuid)
         if row is None or row.origin != turn.cloud:
             return False
-        held = holder(connection, row)
-        reason = held and f'The cloud no longer has the node, which is kept while it is held here. {held}'
+        reason = mirror_deletions.end(context, connection, row, moment, 'The cloud no longer has the node')
         mirror_clouds.report(connection, turn, RESOURCE, [uuid], {uuid: reason} if reason else {})
-        if reason:
-            changes = {'maintenance': True, 'maintenance_reason': reason}
-            connection.execute(sa.update(_NODES).where(_NODES.c.id == row.id).values(changes))
-            node_providers.follow(connection, row, changes)
-            return False
-        remove(context, connection, row, moment, turn.source)
-        mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + 1)
-        return True
-
-
-def remove(
-    context: Context, connection: sa.Connection, row: sa.Row, moment: datetime.datetime, source: str | None
-) -> None:
-    """Delete a node with its provider, traits, ports and other records.
-
-    :param row: result of ``take_many``.
-    :param source: source of the entry in the history; None for a command.
-    """
-    reservations.settle_nodes(connection, [row.uuid])
-    node_providers.delete(connection, row)
-    connection.execute(sa.delete(_NODES).where(_NODES.c.id == row.id))
-    deleted = history.entry(context, row.uuid, moment, history.NODE, 'The node was deleted.', source=source)
-    history.record(connection, deleted)
-
-
-def holder(connection: sa.Connection, row: sa.Row) -> str | None:
-    """Return the holder of a node here, as a sentence; None if it has none.
-
-    :param row: row of a locked node, with ``id`` and ``uuid``.
-    """
-    try:
-        node_providers.check_allocation(connection, row)
-        if reservation := reservations.of_node(connection, row.uuid):
-            raise reservations.reserved(row.uuid, reservation)
-    except failures.Failure as failure:
-        return str(failure)
-    return None
+        if not reason:
+            mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + 1)
+        return not reason

@@ -238,10 +238,17 @@ def written_before(
         return [(row.uuid, row.updated_at) for row in rows]
 
 
-def unknown(context: Context, table: sa.Table, cloud: str, uuids: Collection[str]) -> set[str]:
-    """Return the uuids of items that are neither stored nor reported as conflicts."""
+def unknown(context: Context, table: sa.Table, cloud: str, created: Mapping[str, datetime.datetime | None]) -> set[str]:
+    """Return the uuids of items that are neither stored nor reported as conflicts.
+
+    An item that was deleted and created again with its uuid is not stored yet.
+
+    :param created: {uuid: when the item was created; None for any time}.
+    """
     conflicts = tables.mirror_conflicts.c
     with context.read() as connection:
-        present = set(connection.scalars(sa.select(table.c.uuid).where(table.c.uuid.in_(list(uuids)))))
-        reported = sa.select(conflicts.uuid).where(conflicts.cloud == cloud, conflicts.uuid.in_(list(uuids)))
-        return set(uuids) - present - set(connection.scalars(reported))
+        rows = connection.execute(sa.select(table.c.uuid, table.c.created_at).where(table.c.uuid.in_(list(created))))
+        times = {row.uuid: {row.created_at, created[row.uuid]} - {None} for row in rows}
+        present = {uuid for uuid, different in times.items() if len(different) < 2}
+        reported = sa.select(conflicts.uuid).where(conflicts.cloud == cloud, conflicts.uuid.in_(list(created)))
+        return created.keys() - present - set(connection.scalars(reported))

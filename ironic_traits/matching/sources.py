@@ -27,8 +27,8 @@ OPERATOR = 'operator'
 PLACEMENT = 'placement'
 #: Shown as the source of a write by several inspection rules, each of which is a source of its own, "rule:NAME".
 RULES = 'rules'
-#: Sources whose names begin with one of these belong to the service itself.
-RESERVED = ('rule:', 'import:', 'mirror:')
+#: The beginnings of the sources of inspection rules, imports and mirrors, which belong to the service itself.
+RESERVED = RULE, IMPORT, MIRROR = 'rule:', 'import:', 'mirror:'
 MAX_LENGTH = 64
 #: Pattern of the name of a source.
 FORM = rf'[A-Za-z0-9._:-]{{1,{MAX_LENGTH}}}'

@@ -13,6 +13,8 @@ from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+from ironic_traits.matching.sources import MIRROR, RULE, RULES
+
 #: The request that adds the trait is about to be sent, or was, with an unknown result.
 WRITING = 'writing'
 WRITTEN = 'written'
@@ -26,6 +28,9 @@ STATES = (WRITING, WRITTEN, REMOVING, REFUSED, REMOVED)
 #: In these states, the trait is this service's own if the node has it there.
 OURS = frozenset((WRITING, WRITTEN, REMOVING))
 
+#: The value of [mirror] write for the traits of all sources.
+ALL = 'traits'
+
 
 class Record(NamedTuple):
     """What is known about a trait that this service has written to a node of a cloud, or was about to write.
@@ -38,6 +43,16 @@ class Record(NamedTuple):
     state: str
     since: datetime.datetime
     reason: str | None = None
+
+
+def is_written(write: str, source: str) -> bool:
+    """Whether the traits of a source are written to a cloud.
+
+    :param write: value of [mirror] write.
+    """
+    if source.startswith(MIRROR):
+        return False
+    return write == ALL or (RULES if source.startswith(RULE) else source) in write.split('+')
 
 
 def ours(records: Mapping[str, Record]) -> set[str]:

@@ -45,6 +45,14 @@ def stamp(document):
         return None
 
 
+def created(document):
+    """Return when an item was created, as a datetime; None if that is not known, or is not a time."""
+    try:
+        return moment(document.get('created_at'))
+    except Odd:
+        return None
+
+
 def node(document):
     """Return a node of a response as a MirroredNode.
 

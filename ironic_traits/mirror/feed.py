@@ -143,8 +143,8 @@ class Feed:
         self._ends.clear()
 
     def newest(self):
-        """Return the uuids of the newest items."""
-        return [each['uuid'] for each in self._list('', fields='uuid', sort_key='id', sort_dir='desc', limit=NEWEST)[0]]
+        """Return the newest items, with all fields: Ironic does not show ``created_at`` otherwise."""
+        return self._list(self._all_fields, sort_key='id', sort_dir='desc', limit=NEWEST)[0]
 
     def newest_pages(self):
         """Yield pages of the newest items, the latest first."""

@@ -8,7 +8,7 @@ import time
 
 from oslo_utils import uuidutils
 
-from ironic_traits.conf.mirror import writes_traits
+from ironic_traits.conf.mirror import write_of
 from ironic_traits.context import Context
 from ironic_traits.db import outage, tables
 from ironic_traits.inventory import (
@@ -21,6 +21,7 @@ from ironic_traits.inventory import (
 from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
 from ironic_traits.mirror.cloud import Cloud, NotAllowed, NotThere, Unreadable
+from ironic_traits.mirror.deletions import Deletions
 from ironic_traits.mirror.feed import Feed, Lost
 from ironic_traits.mirror.inspection_reader import InspectionReader
 from ironic_traits.mirror.node_count import NodeCount
@@ -54,8 +55,6 @@ _INTERVALS = {
 _AT_ONCE = ('claims', 'nodes', 'records', 'deletions', 'inspections')
 #: Missing items that are read one by one. If more are missing, everything is read again.
 _FEW = 50
-#: If more than this part of the items of a cloud are missing there, and more than _FEW, none is deleted.
-_MOST = 0.5
 #: Seconds between two attempts to get the turn that another mirror has, and after errors of the database.
 _PAUSE = 1
 
@@ -75,6 +74,7 @@ class Follower:
         self._turn = Turn(name, uuidutils.generate_uuid(), options.lease_seconds)
         self._cloud = cloud or Cloud(name, options.timeout)
         self._feeds: dict[str, Feed] = {}
+        self._deletions = Deletions(self._context, self._turn)
         self._inspections = InspectionReader(self._context, self._turn, self._cloud)
         self._count = NodeCount(self._context, self._turn, self._cloud, lambda: self._compare(self._feeds[NODES]))
         #: {name: function} of the tasks that run when they are due and no pass is in progress.
@@ -86,7 +86,9 @@ class Follower:
         }
         self._due = {}
         self._writer = None
-        if writes_traits(service.conf, name):
+        #: The same, once an operator has confirmed that it may write.
+        self._confirmed_writer: TraitWriter | None = None
+        if write_of(service.conf, name):
             self._writer = TraitWriter(self._context, self._turn, self._cloud, self._store_node)
         self._requests = 0
         self._failures = 0
@@ -155,18 +157,27 @@ class Follower:
         if not self._cloud.is_connected:
             self._cloud.connect()
             LOG.info('The mirror follows cloud %s: %s, version %s', row.name, self._cloud.endpoint, self._cloud.version)
-        self._save(endpoint=self._cloud.endpoint, version=self._cloud.version)
+        write = write_of(self._service.conf, row.name)
+        self._save(endpoint=self._cloud.endpoint, version=self._cloud.version, write=write)
         minor = self._cloud.minor
         self._feeds = {
             name: self._feed(name, row.cursors.get(name, {})) for name, since in RESOURCES.items() if minor >= since
         }
         self._due = dict.fromkeys(_AT_ONCE, 0)
         self._due['full'] = time.monotonic() + (self._options.full_interval or float('inf'))
-        if self._writer:
-            self._writer.begin()
-        else:
+        self._confirmed_writer = None
+        self._look_for_confirmations()
+        if not self._confirmed_writer:
             mirror_trait_writes.save_queue(self._service, self._turn, None)
         return True
+
+    def _look_for_confirmations(self):
+        """Begin to write traits if an operator has confirmed it."""
+        if not self._writer or self._confirmed_writer:
+            return
+        if mirror_clouds.are_writes_confirmed(self._context, self._turn.cloud):
+            self._confirmed_writer = self._writer
+            self._writer.begin()
 
     def _feed(self, resource, state):
         options = self._options
@@ -185,14 +196,15 @@ class Follower:
 
     def _step(self):
         """Run one task, and return the seconds until the next one is due."""
+        writer = self._confirmed_writer
         passing = [feed for feed in self._feeds.values() if feed.is_passing]
         is_first = any('anchor' not in feed.state for feed in self._feeds.values() if feed.resource in _FIRST)
         if self._is_due('claims'):
             self._run('claims', lambda: Settler(self._context, self._cloud).settle_due(self._turn.cloud))
         elif not is_first and self._is_due('nodes'):
             self._run('nodes', self._poll_nodes)
-        elif self._writer and not is_first and self._writer.due <= time.monotonic():
-            self._writer.step()
+        elif writer and not is_first and writer.due <= time.monotonic():
+            writer.step()
         elif passing:
             self._read_page(passing[0])
             return 0
@@ -201,7 +213,7 @@ class Follower:
             if due:
                 self._run(due, self._tasks[due])
         self._failures = 0
-        due = min(*self._due.values(), self._writer.due if self._writer else float('inf'))
+        due = min(*self._due.values(), writer.due if writer else float('inf'))
         return 0 if passing else max(due - time.monotonic(), 0)
 
     def _is_due(self, name):
@@ -244,9 +256,11 @@ class Follower:
             feed.restart()
 
     def _poll_nodes(self):
+        self._look_for_confirmations()
         moment = mirror_clouds.now(self._service)
         is_complete = self._poll(self._feeds[NODES])
-        if not any(feed.is_passing for feed in self._feeds.values()) and self._count.is_unexpected():
+        is_reading = any(feed.is_passing for feed in self._feeds.values())
+        if not is_reading and (self._count.is_unexpected() or self._deletions.is_confirmed()):
             self._count.compare()
         self._save(**self._success(), **({'current_at': moment} if is_complete else {}))
 
@@ -275,18 +289,17 @@ class Follower:
     def _store_new(self, feed, newest):
         """Store new items. Return whether all of them could be stored.
 
-        :param newest: the uuids of the newest items. Some of the items may be stored already.
+        :param newest: the newest items. Some of them may be stored already.
         """
-        unknown = self._unknown(feed, newest)
-        if len(unknown) < len(newest):
-            documents_of_new = (feed.get(uuid) for uuid in newest if uuid in unknown)
-            return not self._store(feed, [each for each in documents_of_new if each])
+        new = self._new(feed, newest)
+        if len(new) < len(newest):
+            return not self._store(feed, new)
         is_complete = True
         if newest:
             for page in feed.newest_pages():
-                unknown = self._unknown(feed, [each['uuid'] for each in page])
-                is_complete &= not self._store(feed, [each for each in page if each['uuid'] in unknown])
-                if len(unknown) < len(page):
+                new = self._new(feed, page)
+                is_complete &= not self._store(feed, new)
+                if len(new) < len(page):
                     break
         return is_complete
 
@@ -312,28 +325,12 @@ class Follower:
         # Read before the uuids in the cloud: items that are stored in the meantime are not deleted.
         here = mirrored_records.uuids(self._context, table, self._turn.cloud)
         there = feed.uuids()
-        self._delete(feed, sorted(here - there), len(here))
-        missing = mirrored_records.unknown(self._context, table, self._turn.cloud, there - here)
+        self._deletions.delete(feed, sorted(here - there), len(here))
+        missing = mirrored_records.unknown(self._context, table, self._turn.cloud, dict.fromkeys(there - here))
         if len(missing) > _FEW:
             feed.restart()
         else:
             self._store(feed, [document for uuid in sorted(missing) if (document := feed.get(uuid))])
-
-    def _delete(self, feed, gone, count):
-        # Allocations often end together, and no data of this service is lost with them.
-        if len(gone) > max(_FEW, _MOST * count) and feed.resource != ALLOCATIONS:
-            raise Unreadable(
-                f'{len(gone)} of {count} {feed.resource} are no longer there. If they were deleted, remove them with '
-                f'"ironic-traits-mirror forget"; otherwise, check what the user of the mirror may list.'
-            )
-        gone = feed.gone(gone)
-        if feed.resource == NODES:
-            for uuid in gone:
-                mirrored_nodes.delete(self._context, self._turn, uuid)
-        elif gone and feed.resource == ALLOCATIONS:
-            mirrored_allocations.delete(self._context, self._turn, gone)
-        elif gone:
-            mirrored_records.delete(self._context, self._turn, mirrored_records.KINDS[feed.resource], gone)
 
     def _store(self, feed, page):
         """Store items, and return the uuids of those that could not be stored yet."""
@@ -378,8 +375,11 @@ class Follower:
     def _store_node(self, document):
         self._store(self._feeds[NODES], [document])
 
-    def _unknown(self, feed, uuids):
-        return mirrored_records.unknown(self._context, _TABLES[feed.resource], self._turn.cloud, uuids)
+    def _new(self, feed, page):
+        """Return the items that are not stored, or were created again since."""
+        created = {each['uuid']: documents.created(each) for each in page}
+        unknown = mirrored_records.unknown(self._context, _TABLES[feed.resource], self._turn.cloud, created)
+        return [each for each in page if each['uuid'] in unknown]
 
     def _written_before(self, feed, moment):
         return mirrored_records.written_before(self._context, _TABLES[feed.resource], self._turn.cloud, moment)

@@ -1,7 +1,7 @@
 """Policy rules of mirrors."""
 
 from ironic_traits.policies.base import rule
-from ironic_traits.resources.roles import SYSTEM_READER
+from ironic_traits.resources.roles import SYSTEM_ADMIN, SYSTEM_READER
 
 RULES = [
     rule(
@@ -10,5 +10,11 @@ RULES = [
         'List the mirrors of other clouds, or show one with its conflicts.',
         'GET /v1/mirrors',
         'GET /v1/mirrors/{mirror}',
-    )
+    ),
+    rule(
+        'baremetal:mirror:confirm',
+        SYSTEM_ADMIN,
+        'Confirm the deletion of the nodes that a cloud no longer shows.',
+        'DELETE /v1/mirrors/{mirror}/missing_nodes',
+    ),
 ]

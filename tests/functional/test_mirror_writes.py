@@ -8,7 +8,7 @@ import time
 import pytest
 
 from ironic_traits.context import Context
-from ironic_traits.inventory import mirror_moves
+from ironic_traits.inventory import mirror_moves, node_traits
 from tests.support import programs
 from tests.support.client import Client
 from tests.support.concurrency import wait_until
@@ -146,6 +146,51 @@ def test_preview(ironic, proxy, database, app, client, tmp_path):
         *(f'node{number} {uuid}: add CUSTOM_OURS' for number, uuid in enumerate(uuids[:2])),
         'cloud far: 2 traits to add and 0 to remove, on 2 nodes',
     ]
+
+
+@pytest.mark.parametrize(('write', 'written'), [
+    ('operator', {'CUSTOM_OURS', 'CUSTOM_BOTH'}),
+    ('rules', {'CUSTOM_RULE', 'CUSTOM_BOTH'}),
+    ('rules+operator', {'CUSTOM_OURS', 'CUSTOM_RULE', 'CUSTOM_BOTH'}),
+    ('traits', {'CUSTOM_OURS', 'CUSTOM_RULE', 'CUSTOM_BOTH', 'CUSTOM_OTHER'}),
+])  # fmt: skip
+def test_nothing_is_written_before_it_is_confirmed(ironic, proxy, database, app, client, tmp_path, write, written):
+    """An operator confirms it after the first complete read. Only traits of the sources in the option are written."""
+    uuid = ironic.node(name='a')
+    mirror = follower(app, write=write, write_rate=1000)
+    database_option = ('ironic-traits-mirror', '--database', database)
+    refused = programs.run(*database_option, '--cloud', 'far', 'confirm', 'writes', cwd=tmp_path)
+    assert (refused.returncode, refused.stderr.splitlines()[-1]) == (1, 'Cloud far has not been read completely yet.')
+    catch_up(mirror)
+    put(client, uuid, 'CUSTOM_OURS')
+    put(client, uuid, 'CUSTOM_OTHER', '?source=other')
+    put_rules(app, uuid, 'CUSTOM_RULE', 'CUSTOM_BOTH')
+    put(client, uuid, 'CUSTOM_BOTH')
+    catch_up(mirror)
+    shown = client.get('/v1/mirrors/far')
+    assert (shown['state'], shown['waits_for'], shown['write_queue'], shown['write']) == (
+        *('waiting', ['writes'], None, write),
+    )
+    assert proxy.writes == []
+    assert programs.run(*database_option, 'confirm', 'writes', cwd=tmp_path).stdout == (
+        f'cloud far: traits will be written ({write})\n'
+    )
+    write_all(mirror)
+    assert ironic.traits(uuid) == written
+    assert client.get('/v1/mirrors/far')['state'] == 'following'
+    # Another value needs another confirmation.
+    end(mirror)
+    other = follower(app, write='traits' if write != 'traits' else 'rules')
+    catch_up(other)
+    assert client.get('/v1/mirrors/far')['waits_for'] == ['writes']
+    assert ironic.traits(uuid) == written
+
+
+def put_rules(app, uuid, *names):
+    """Let an inspection rule hold traits of a node."""
+    context = Context(app.service, None, 0, '')
+    for name in names:
+        node_traits.add(context, uuid, name, 'rule:of-hardware')
 
 
 @pytest.mark.parametrize('point', range(8))

@@ -8,9 +8,12 @@ import time
 import urllib.error
 import urllib.request
 
+import sqlalchemy as sa
 import yaml
 from oslo_utils import uuidutils
 
+from ironic_traits.db import tables
+from ironic_traits.db.insert import insert_missing
 from ironic_traits.mirror.cloud import MAXIMUM
 from ironic_traits.mirror.follower import Follower
 from tests.support.service import make_app
@@ -204,7 +207,11 @@ def write_all(mirror, seconds=60):
 
 
 def writer(application, **options):
-    """Return a mirror of the cloud "far" that writes traits."""
+    """Return a mirror of the cloud "far" that writes traits, as an operator has confirmed."""
+    clouds = tables.mirror_clouds
+    with application.service.write() as connection:
+        insert_missing(connection, clouds, [{'name': 'far', 'cursors': {}}])
+        connection.execute(sa.update(clouds).values(confirmed_writes='traits'))
     return follower(application, **{'write': 'traits', 'write_rate': 1000, 'max_pause': 2, **options})
 
 
@@ -236,6 +243,39 @@ def delete_nodes(directory):
     """
     # The primary keys begin with 1 again, so no row may refer to old nodes.
     _execute(directory, *(f'DELETE FROM {name}' for name in _EMPTIED))
+
+
+def hide_nodes(directory, uuids):
+    """Let an Ironic show some nodes no more, nor their ports, as if they were deleted, or its user had lost a role.
+
+    :param directory: of a ``tests.support.ironic_server``.
+    """
+    with _database(directory) as connection:
+        for uuid in uuids:
+            for table, condition in _HIDDEN.items():
+                connection.execute(f'CREATE TABLE IF NOT EXISTS hidden_{table} AS SELECT * FROM {table} WHERE 0')
+                connection.execute(f'INSERT INTO hidden_{table} SELECT * FROM {table} WHERE {condition}', [uuid])
+            for table, condition in reversed(_HIDDEN.items()):
+                connection.execute(f'DELETE FROM {table} WHERE {condition}', [uuid])
+
+
+def show_nodes(directory, *uuids):
+    """Let an Ironic show hidden nodes again: all of them if none are named."""
+    with _database(directory) as connection:
+        for (uuid,) in connection.execute('SELECT uuid FROM hidden_nodes').fetchall():
+            if uuid in (uuids or [uuid]):
+                for table, condition in _HIDDEN.items():
+                    where = condition.replace('nodes ', 'hidden_nodes ')
+                    connection.execute(f'INSERT INTO {table} SELECT * FROM hidden_{table} WHERE {where}', [uuid])
+                for table, condition in reversed(_HIDDEN.items()):
+                    where = condition.replace('nodes ', 'hidden_nodes ')
+                    connection.execute(f'DELETE FROM hidden_{table} WHERE {where}', [uuid])
+
+
+#: {table: condition on the rows of a node, which follow the node}.
+_HIDDEN = {'nodes': 'uuid = ?'} | dict.fromkeys(
+    ('node_traits', 'ports'), 'node_id = (SELECT id FROM nodes WHERE uuid = ?)'
+)
 
 
 def _execute(directory, *statements):

@@ -4,7 +4,7 @@ import pytest
 from oslo_config import cfg
 
 from ironic_traits import conf
-from ironic_traits.conf.mirror import claims_any_nodes, claims_nodes, writes_traits
+from ironic_traits.conf.mirror import claims_any_nodes, claims_nodes, write_of
 
 
 def _conf(tmp_path, *lines):
@@ -24,14 +24,15 @@ def _conf(tmp_path, *lines):
 ])  # fmt: skip
 def test_values_of_clouds(tmp_path, lines, berlin, paris):
     options = _conf(tmp_path, *lines)
-    for function in (writes_traits, claims_nodes):
-        assert (function(options, 'berlin'), function(options, 'paris')) == (berlin, paris)
+    for function in (write_of, claims_nodes):
+        assert (bool(function(options, 'berlin')), bool(function(options, 'paris'))) == (berlin, paris)
     assert claims_any_nodes(options) == (berlin or paris)
 
 
-@pytest.mark.parametrize(
-    'line', ['write_by_cloud = berlin:all', 'write_by_cloud = traits', 'claims_by_cloud = berlin:']
-)
+@pytest.mark.parametrize('line', [
+    *('write = operator+all', 'write = nothing+rules', 'write_by_cloud = berlin:all', 'write_by_cloud = traits'),
+    'claims_by_cloud = berlin:',
+])  # fmt: skip
 def test_invalid_values(tmp_path, line):
     with pytest.raises(cfg.ConfigFileValueError):
         _conf(tmp_path, line)

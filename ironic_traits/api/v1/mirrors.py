@@ -1,14 +1,15 @@
 """/v1/mirrors"""
 
 from ironic_traits.api import types
-from ironic_traits.api.expose import expose
+from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.inventory import mirror_clouds
+from ironic_traits.inventory import mirror_clouds, mirror_deletions
 
 SINCE = 38
-_COLUMNS = ('name', 'endpoint', 'version', 'nodes', 'conflicts', 'pass_nodes', 'passed_at', 'current_at')
-_FURTHER = ('failing_since', 'last_error', 'requests', 'changes', 'written_traits', 'trait_writes')
-_WRITES = ('write_queue', 'write_failing_since', 'write_error', 'undecided_writes')
+_COLUMNS = ('name', 'endpoint', 'version', 'nodes', 'conflicts', 'missing_nodes')
+_READING = ('pass_nodes', 'passed_at', 'current_at', 'failing_since', 'last_error', 'requests', 'changes')
+_WRITES = ('write', 'written_traits', 'trait_writes', 'undecided_writes')
+_QUEUE = ('write_queue', 'write_failing_since', 'write_error')
 _CLAIMS = ('claims', 'unsettled_claims', 'oldest_unsettled_claim')
 
 
@@ -27,11 +28,13 @@ class Mirror(types.Base):
 
     name = str
     state = str
+    waits_for = [str]
     endpoint = str
     version = str
     process = str
     nodes = int
     conflicts = int
+    missing_nodes = int
     conflict_list = [Conflict]
     pass_nodes = int
     passed_at = types.MOMENT
@@ -43,6 +46,7 @@ class Mirror(types.Base):
     changes = int
     written_traits = int
     trait_writes = int
+    write = str
     write_queue = int
     write_failing_since = types.MOMENT
     write_error = str
@@ -58,10 +62,22 @@ class Mirrors(types.Base):
     mirrors = [Mirror]
 
 
+class MissingNodesController(Resource):
+    """The nodes that a cloud no longer shows."""
+
+    since = SINCE
+
+    @expose('baremetal:mirror:confirm', since=SINCE, query={'count': int}, statuses=(202,))
+    def delete(self, context, mirror, /, *, count=None):
+        mirror_deletions.confirm(context, mirror, count)
+        return Response(status=202)
+
+
 class MirrorsController(Resource):
     """The mirrors of clouds."""
 
     since = SINCE
+    members = {'missing_nodes': MissingNodesController()}
 
     @expose('baremetal:mirror:get', Mirrors, since=SINCE)
     def get_all(self, context, /):
@@ -78,7 +94,8 @@ def _conflict(row):
 
 
 def _show(row):
-    shown = {name: getattr(row, name) for name in (*_COLUMNS, *_FURTHER, *_WRITES, *_CLAIMS)}
+    shown = {name: getattr(row, name) for name in (*_COLUMNS, *_READING, *_WRITES, *_QUEUE, *_CLAIMS)}
     word = mirror_clouds.state(row)
     process = None if word == 'stopped' else row.holder
-    return shown | {'state': word, 'process': process, 'lag_seconds': mirror_clouds.lag(row)}
+    waiting = {'state': word, 'waits_for': mirror_clouds.waits_for(row)}
+    return shown | waiting | {'process': process, 'lag_seconds': mirror_clouds.lag(row)}

@@ -4,6 +4,7 @@ from collections import Counter
 
 from ironic_traits.api import types
 from ironic_traits.api.v1.trait_edits import LockedNode
+from ironic_traits.matching.sources import RULE
 
 
 class RuleOutcome(types.Base):
@@ -147,7 +148,7 @@ def _run(run):
 
 
 def _is_of_rule(source):
-    return source.startswith('rule:')
+    return source.startswith(RULE)
 
 
 def _node(evaluation, failed):

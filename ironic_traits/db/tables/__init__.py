@@ -12,6 +12,8 @@ from ironic_traits.db.tables.mirror import (
     mirror_clouds,
     mirror_conflicts,
     mirror_inspections,
+    mirror_kept_nodes,
+    mirror_missing_nodes,
     mirror_written_traits,
 )
 from ironic_traits.db.tables.nodes import node_vifs, nodes

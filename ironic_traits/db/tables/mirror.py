@@ -39,6 +39,9 @@ mirror_clouds = sa.Table(
     sa.Column('write_error', long_text()),
     # Number of traits that were added or removed there since the first run of the mirror.
     sa.Column('trait_writes', sa.BigInteger, nullable=False, server_default='0'),
+    # The value of [mirror] write of the last mirror (NULL for "nothing"), and the one that an operator has confirmed.
+    sa.Column('write', ascii_string(64)),
+    sa.Column('confirmed_writes', ascii_string(64)),
     mysql_engine='InnoDB',
 )
 
@@ -108,6 +111,36 @@ mirror_claims = sa.Table(
     sa.Index(None, 'cloud'),
     sa.Index(None, 'node_uuid'),
     sa.Index(None, 'holder_uuid'),
+    sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
+)
+
+# Mirrored nodes that their cloud no longer shows, and whose deletion here waits for an operator.
+mirror_missing_nodes = sa.Table(
+    'mirror_missing_nodes',
+    metadata,
+    sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
+    # When the mirror noticed it, by the database's clock.
+    sa.Column('since', timestamp(), nullable=False),
+    # Whether an operator has confirmed the deletion.
+    sa.Column('confirmed', sa.Boolean, nullable=False, default=False, server_default='0'),
+    mysql_engine='InnoDB',
+)
+
+# What operators and rules here did to mirrored nodes that were deleted (inventory/mirror_kept_nodes.py).
+mirror_kept_nodes = sa.Table(
+    'mirror_kept_nodes',
+    metadata,
+    sa.Column('uuid', ascii_string(36), primary_key=True),
+    sa.Column('cloud', ascii_string(MAX_CLOUD_NAME), nullable=False),
+    # ``created_at`` of the node in its cloud: a node that was created later is another machine.
+    sa.Column('node_created_at', timestamp(), primary_key=True),
+    # By the database's clock.
+    sa.Column('deleted_at', timestamp(), nullable=False),
+    # Whether an operator or another client has set some of it. The rest follows from the hardware.
+    sa.Column('by_operators', sa.Boolean, nullable=False),
+    sa.Column('kept', Json, nullable=False),
+    sa.Index(None, 'deleted_at'),
     sqlite_with_rowid=False,
     mysql_engine='InnoDB',
 )

@@ -8,6 +8,7 @@ import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { Busy, Command, Empty, NodeLink, Pager, Problem, State, Time, Trait } from '../widgets.js';
 import { Facets, MAX_VALUES } from './facets.js';
 import { FIELDS, FLAGS, TRAIT_FILTERS, all, changed, chips, filtersOf, options, withTrait } from './filters.js';
+import { WaitingMirrors } from './mirrors.js';
 
 /** The columns: {field: [label, whether it can be sorted by]}. */
 const COLUMNS = {
@@ -60,6 +61,7 @@ export function Nodes({ parameters }) {
       <span class="muted" role="status">${facets.data ? plural(facets.data.nodes, 'node') : ''}</span>
       <${Search} parameters=${parameters} />
     </div>
+    <${WaitingMirrors} onChange=${state.reload} />
     <div class="browse">
       <div class="stack">
         <button type="button" class="only-narrow" aria-expanded=${aside} onClick=${() => setAside(!aside)}>

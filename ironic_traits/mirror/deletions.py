@@ -1,0 +1,67 @@
+"""Deletes here what a cloud no longer has."""
+
+import logging
+
+from ironic_traits.inventory import mirror_deletions, mirrored_allocations, mirrored_nodes, mirrored_records
+from ironic_traits.mirror.cloud import Unreadable
+
+LOG = logging.getLogger(__name__)
+
+#: If more than this number of records are missing, and more than this part of them, none is deleted.
+_FEW, _MOST = 50, 0.5
+#: Number of missing nodes that are requested one by one, to see whether the list is wrong.
+_SAMPLE = 20
+
+
+class Deletions:
+    """The deletions of one cloud.
+
+    :param context: Context of the mirror.
+    :param turn: ironic_traits.inventory.mirror_clouds.Turn.
+    """
+
+    def __init__(self, context, turn):
+        self._context, self._turn, self._options = context, turn, context.conf.mirror
+
+    def is_confirmed(self):
+        """Whether an operator has confirmed deletions that have waited for it."""
+        return mirror_deletions.is_confirmed(self._context, self._turn.cloud)
+
+    def delete(self, feed, gone, count):
+        """Delete items, unless this has to wait for an operator.
+
+        :param feed: ironic_traits.mirror.feed.Feed of the resource.
+        :param gone: uuids of the items here that are not in the list of the cloud, sorted.
+        :param count: number of all items here.
+        :raises Unreadable: the list lacks items that exist, or most of them.
+        """
+        if feed.resource == mirrored_nodes.RESOURCE:
+            self._delete_nodes(feed, gone, count)
+        elif gone and feed.resource == mirrored_allocations.RESOURCE:
+            gone = feed.gone(mirror_deletions.without_nodes(self._context, mirrored_allocations.TABLE, gone))
+            mirrored_allocations.delete(self._context, self._turn, gone)
+        elif gone:
+            self._delete_records(feed, gone, count)
+
+    def _delete_nodes(self, feed, gone, count):
+        limit = max(self._options.max_deleted_nodes, count * self._options.max_deleted_percent / 100)
+        if len(gone) > limit:
+            # A list that lacks nodes by mistake is an error of the cloud, and nothing that an operator can decide.
+            feed.gone(gone[:_SAMPLE])
+        waiting = mirror_deletions.waiting(self._context, self._turn, gone, limit)
+        for uuid in feed.gone([uuid for uuid in gone if uuid not in waiting]):
+            mirrored_nodes.delete(self._context, self._turn, uuid)
+
+    def _delete_records(self, feed, gone, count):
+        kind = mirrored_records.KINDS[feed.resource]
+        gone = mirror_deletions.without_nodes(self._context, kind.table, gone)
+        if len(gone) > max(_FEW, _MOST * count):
+            raise Unreadable(
+                f'{len(gone)} of {count} {feed.resource} are no longer there. If they were deleted, remove their nodes '
+                'with "ironic-traits-mirror forget"; otherwise, check what the user of the mirror may list.'
+            )
+        if gone := feed.gone(gone):
+            mirrored_records.delete(self._context, self._turn, kind, gone)
+            LOG.info(
+                '%d %s of cloud %s are deleted here: %s', len(gone), feed.resource, self._turn.cloud, ', '.join(gone)
+            )
