@@ -279,16 +279,32 @@ class TraitWriter:
 
         :returns: (Outcome, why nothing can be written to the cloud at present; None if traits can be written).
         """
-        if status is not None and (200 <= status < 300 or (status == 404 and operation.state == REMOVING)):
+        if status is not None and 200 <= status < 300:
             return Outcome(True), None
-        if status == 404:
-            self._round.delay = _GONE_SECONDS
-            return Outcome(False, True), None
+        if status == 404 and (outcome := self._not_found(operation)):
+            return outcome, None
         self._round.delay = _REFUSED_SECONDS if status == 400 else (1, self._options.max_pause)
         reason = message if status is None else f'The response is {status}: {message}'
         is_refused = status is not None and 400 <= status < 500
         outcome = Outcome(False, is_refused, reason)
         return outcome, None if status in (400, 409) else f'Trait {operation.trait} of node {operation.uuid}: {reason}'
+
+    def _not_found(self, operation):
+        """Return the outcome of a request whose response is 404: the node or the trait does not exist.
+
+        :returns: None if the node has to be tried again: Ironic also responds 404 if no conductor serves the node.
+        """
+        try:
+            node = self._cloud.get(f'/nodes/{operation.uuid}')
+        except NotThere:
+            # The comparison of all uuids will delete it here.
+            self._round.delay = _GONE_SECONDS
+            return Outcome(operation.state == REMOVING, True)
+        except Unreadable:
+            return None
+        if operation.state == REMOVING and operation.trait not in node.get('traits', ()):
+            return Outcome(True)
+        return None
 
     def _end_round(self):
         node, self._round = self._round, None

@@ -13,7 +13,7 @@ from tests.support import programs
 from tests.support.client import Client
 from tests.support.concurrency import wait_until
 from tests.support.hostile_cloud import hostile
-from tests.support.mirror import catch_up, clouds_file, follower, write_all, write_forever, writer
+from tests.support.mirror import catch_up, clouds_file, follower, set_conductor_group, write_all, write_forever, writer
 from tests.support.service import make_app, upgraded
 
 
@@ -386,6 +386,28 @@ def test_refused_traits(ironic, proxy, app, client):
     delete(client, full, 'CUSTOM_B')
     write_all(mirror)
     assert (conflicts(client), ironic.traits(full)) == ({}, {*theirs[1:], 'CUSTOM_A'})
+
+
+@pytest.mark.parametrize('is_there', [False, True])
+def test_absent_conductor(ironic, proxy, app, client, is_there):
+    """Ironic responds 404 if no conductor serves a node. Nothing is taken for done, and it is tried again."""
+    uuid = ironic.node(name='a')
+    assert follower(app).catch_up()
+    put(client, uuid, 'CUSTOM_A')
+    mirror = writer(app)
+    if is_there:
+        write_all(mirror)
+        delete(client, uuid, 'CUSTOM_A')
+    set_conductor_group(ironic.directory, 'nowhere')
+    work_until(mirror, lambda: client.get('/v1/mirrors/far')['write_error'])
+    shown = client.get('/v1/mirrors/far')
+    assert 'The response is 404: ' in shown['write_error']
+    assert (uuid, 'CUSTOM_A') in conflicts(client)
+    assert ironic.traits(uuid) == ({'CUSTOM_A'} if is_there else set())
+    set_conductor_group(ironic.directory, '')
+    write_all(mirror)
+    assert ironic.traits(uuid) == (set() if is_there else {'CUSTOM_A'})
+    assert conflicts(client) == {}
 
 
 def test_node_that_is_gone(ironic, proxy, app, client):

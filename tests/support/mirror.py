@@ -236,6 +236,14 @@ def make_available(directory):
     _execute(directory, "UPDATE nodes SET provision_state = 'available', power_state = 'power off'")
 
 
+def set_conductor_group(directory, name):
+    """Set the conductor group of all nodes of an Ironic. It may be one that no conductor serves.
+
+    :param directory: of a ``tests.support.ironic_server``.
+    """
+    _execute(directory, f"UPDATE nodes SET conductor_group = '{name}'")
+
+
 def delete_nodes(directory):
     """Delete all data of an Ironic, whatever the states of its nodes.
 
