@@ -32,13 +32,14 @@ class Following:
         clouds_file(directory / 'clouds.yaml', far=ironic.url)
         (directory / 'mirror.conf').write_text(_CONFIGURATION)
         self._log = directory / 'mirror.log'
-        command = [BIN / 'ironic-traits-mirror', '--config-file', directory / 'mirror.conf']
+        options = ['--config-file', directory / 'mirror.conf', '--database', url, '--cloud', 'far']
+        self._command = [BIN / 'ironic-traits-mirror', *options]
         with self._log.open('w') as log:
-            self._process = subprocess.Popen(
-                [*command, '--database', url, '--cloud', 'far'], cwd=directory, stdout=log, stderr=subprocess.STDOUT
-            )
+            self._process = subprocess.Popen(self._command, cwd=directory, stdout=log, stderr=subprocess.STDOUT)
 
     def __enter__(self):
+        """Let the mirror write traits, as soon as it has read the cloud."""
+        self._until(lambda: subprocess.run([*self._command, 'confirm', 'writes'], capture_output=True).returncode == 0)
         return self
 
     def __exit__(self, *exception):
