@@ -1,6 +1,8 @@
 """The options that take traits: lists, repeated options and commas."""
 
 import argparse
+import io
+import types
 
 import pytest
 from osc_lib import exceptions
@@ -24,6 +26,7 @@ class ListedNodes(nodes.NodeList):
     """The hook of 'node list', without its command."""
 
     _http = Http()
+    app = types.SimpleNamespace(stdout=io.StringIO(), stderr=io.StringIO())
 
     def __init__(self):
         pass
@@ -31,6 +34,8 @@ class ListedNodes(nodes.NodeList):
 
 class ListedTraits(TraitList):
     """The hook of 'trait list', without its command."""
+
+    app = ListedNodes.app
 
     def __init__(self):
         pass
