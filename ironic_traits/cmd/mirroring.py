@@ -19,7 +19,7 @@ from ironic_traits.inventory import (
     mirrored_allocations,
 )
 from ironic_traits.mirror.follower import Follower
-from ironic_traits.printing import count, printable
+from ironic_traits.printing import count
 from ironic_traits.service import Service
 
 _OPTIONS = [
@@ -106,7 +106,7 @@ def _missing(context, name):
     missing = mirror_deletions.find(context, name)
     for node in missing:
         confirmed = ', its deletion is confirmed' if node.confirmed else ''
-        print(f'{printable(node.name or "-")} {node.uuid}: missing since {node.since:%Y-%m-%d %H:%M:%S} UTC{confirmed}')
+        print(f'{node.name or "-"} {node.uuid}: missing since {node.since:%Y-%m-%d %H:%M:%S} UTC{confirmed}')
     print(f'cloud {name}: {count(len(missing))} of {row.nodes} missing')
     if row.missing_nodes:
         print(f'To delete them here: ironic-traits-mirror --cloud {name} confirm deletions')

@@ -7,7 +7,6 @@ node of another cloud, or of this service itself, has the value, this is a *conf
 
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from types import MappingProxyType
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -52,7 +51,7 @@ class Admission:
         turn: Turn,
         present: Mapping[str, sa.Row],
         limit: int,
-        held: Mapping[str, str] = MappingProxyType({}),
+        held: Mapping[str, str],
     ) -> None:
         self._connection, self._turn, self._present, self._limit = connection, turn, present, limit
         self._held = held

@@ -17,9 +17,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from ironic_traits.matching import sources
-from ironic_traits.matching.sources import Edit, Traits
-
-_PREFIX = 'rule:'
+from ironic_traits.matching.sources import RULE, Edit, Traits
 
 
 class Settled(NamedTuple):
@@ -41,7 +39,7 @@ class Settled(NamedTuple):
 
 def source_of(name: str) -> str:
     """Return the source of a rule."""
-    return _PREFIX + name
+    return RULE + name
 
 
 def gaining(before: Traits, wanted: Mapping[str, AbstractSet[str]]) -> set[str]:
@@ -80,4 +78,4 @@ def settle(before: Traits, wanted: Mapping[str, AbstractSet[str]], hold: Callabl
 
 
 def _sources(*traits: Traits) -> list[str]:
-    return sorted({source for each in traits for source in each.sources if source.startswith(_PREFIX)})
+    return sorted({source for each in traits for source in each.sources if source.startswith(RULE)})
