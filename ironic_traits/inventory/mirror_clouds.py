@@ -21,8 +21,6 @@ from ironic_traits.matching.written_traits import REMOVING, STATES, WRITING, WRI
 
 _CLOUDS, _CONFLICTS, _WRITTEN = tables.mirror_clouds, tables.mirror_conflicts, tables.mirror_written_traits
 _CLAIMS, _MISSING, _KEPT = tables.mirror_claims, tables.mirror_missing_nodes, tables.mirror_kept_nodes
-#: The prefix of the source that holds the traits of a cloud's nodes. The name of the cloud follows it.
-SOURCE = MIRROR
 #: What an operator confirms.
 DELETIONS, WRITES = 'deletions', 'writes'
 #: Maximum number of conflicts that are shown of a cloud.
@@ -44,7 +42,7 @@ class Turn(NamedTuple):
     @property
     def source(self) -> str:
         """The source that holds the traits that nodes of the cloud have there."""
-        return SOURCE + self.cloud
+        return MIRROR + self.cloud
 
 
 class TurnLost(Exception):

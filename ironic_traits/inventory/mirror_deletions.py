@@ -16,6 +16,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, retried
 from ironic_traits.inventory import history, mirror_clouds, mirror_kept_nodes, node_providers, reservations
 from ironic_traits.inventory.mirror_clouds import Turn
+from ironic_traits.matching.sources import MIRROR
 
 LOG = logging.getLogger(__name__)
 
@@ -149,7 +150,7 @@ def end(context: Context, connection: sa.Connection, node: sa.Row, moment: datet
     """
     held = holder(connection, node)
     if held is None:
-        remove(context, connection, node, moment, mirror_clouds.SOURCE + node.origin)
+        remove(context, connection, node, moment, MIRROR + node.origin)
         return None
     reason = f'{cause}. It is kept while it is held here: {held}'
     changes = {'maintenance': True, 'maintenance_reason': reason}

@@ -20,11 +20,10 @@ from ironic_traits.inventory import (
     node_traits,
     trait_store,
 )
-from ironic_traits.inventory.mirror_clouds import SOURCE
 from ironic_traits.inventory.node_traits import NodeEdit
 from ironic_traits.inventory.single_node import MOMENT, take
 from ironic_traits.inventory.trait_store import Hold
-from ironic_traits.matching.sources import OPERATOR, Edit, Traits
+from ironic_traits.matching.sources import MIRROR, OPERATOR, Edit, Traits
 
 _NODES = tables.nodes
 _STATE = (
@@ -60,7 +59,7 @@ def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
         mirror_written_traits.forget(connection, node.id)
         node_providers.follow(connection, node, changes)
         stored = trait_store.read_many(connection, context.writers, [node.id])[node.id]
-        edit = _renamed(stored.traits, SOURCE + node.origin, Hold(writer_id, node.moment))
+        edit = _renamed(stored.traits, MIRROR + node.origin, Hold(writer_id, node.moment))
         if edit.changes:
             edits = [NodeEdit(node, stored, edit)]
             node_traits.store(connection, edits, node_traits.entries(context, OPERATOR, node.moment, edits))

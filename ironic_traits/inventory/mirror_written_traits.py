@@ -13,9 +13,8 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.inventory import history
-from ironic_traits.inventory.mirror_clouds import SOURCE
 from ironic_traits.matching import written_traits
-from ironic_traits.matching.sources import OPERATOR, Traits
+from ironic_traits.matching.sources import MIRROR, OPERATOR, Traits
 from ironic_traits.matching.written_traits import OURS, REFUSED, REMOVED, REMOVING, WRITING, Record
 
 _NODES, _RECORDS = tables.nodes, tables.mirror_written_traits
@@ -90,14 +89,14 @@ def follow(context: Context, connection: sa.Connection, node: sa.Row, moment: da
         event = (
             f'Another client has removed traits in cloud {node.origin} that sources here hold: {", ".join(removed)}.'
         )
-        columns = {'severity': history.WARNING, 'source': SOURCE + node.origin}
+        columns = {'severity': history.WARNING, 'source': MIRROR + node.origin}
         history.record(connection, history.entry(context, node.uuid, moment, history.NODE, event, **columns))
 
 
 def _holders(traits: Traits) -> dict[str, set[str]]:
     """Return the sources besides mirrors that hold the traits of a node, {trait: {source, …}}."""
     return {
-        trait: {source for source in holds if not source.startswith(SOURCE)} for trait, holds in traits.holders.items()
+        trait: {source for source in holds if not source.startswith(MIRROR)} for trait, holds in traits.holders.items()
     }
 
 
@@ -169,7 +168,7 @@ def _pending(
 
 def _of_mirror(table: sa.Table) -> Condition:
     # Not LIKE, which ignores case on SQLite.
-    return sa.func.substr(table.c.source, 1, len(SOURCE)) == SOURCE
+    return sa.func.substr(table.c.source, 1, len(MIRROR)) == MIRROR
 
 
 class _Holds:
@@ -180,7 +179,7 @@ class _Holds:
     """
 
     def __init__(self, connection: sa.Connection, cloud: str, scope: str) -> None:
-        self._source = SOURCE + cloud
+        self._source = MIRROR + cloud
         # With all sources, only the few writers of mirrors are left out.
         condition = _of_mirror(_WRITERS) if scope == written_traits.ALL else sa.true()
         writers = connection.execute(sa.select(_WRITERS.c.id, _WRITERS.c.source).where(condition)).all()
