@@ -8,7 +8,7 @@ import logging
 import threading
 
 from ironic_traits.db import outage
-from ironic_traits.inventory import change_feed, history_purge, mirror_kept_nodes
+from ironic_traits.inventory import change_feed, history_purge, mirror_kept_nodes, mirror_leftovers
 
 LOG = logging.getLogger(__name__)
 
@@ -71,6 +71,7 @@ def of(service):
         while change_feed.forget(service, changes.keep_days) == change_feed.BATCH and not is_stopped():
             pass
         mirror_kept_nodes.purge(service, service.conf.mirror.keep_deleted)
+        mirror_leftovers.purge(service, service.conf.mirror.keep_deleted)
 
     with (
         Periodic(purge, history.purge_interval, first),

@@ -18,6 +18,8 @@ from ironic_traits.inventory import (
     mirror_trait_writes,
     mirrored_allocations,
 )
+from ironic_traits.mirror import claims, leftovers
+from ironic_traits.mirror.cloud import Unreadable
 from ironic_traits.mirror.follower import Follower
 from ironic_traits.printing import count
 from ironic_traits.service import Service
@@ -85,7 +87,7 @@ def _adopt(service, context, ident):
 
 def _forget(service, context, ident):
     """Remove a mirrored node."""
-    print(f'{mirror_moves.forget(context, ident)} is removed')
+    print(f'{claims.forget(context, ident)} is removed')
 
 
 def _rewrite(service, context, ident):
@@ -137,6 +139,25 @@ def _preview(context, name):
     print(f'cloud {row.name}: {count(added, "trait")} to add and {removed} to remove, on {count(len(nodes))}')
 
 
+def _leftovers(context, name):
+    """Print what this service has written to a cloud, and is still there. Return whether there is anything."""
+    setup.openstacksdk()
+    try:
+        left = leftovers.find(context, name)
+    except Unreadable as error:
+        sys.exit(f'Cloud {name} cannot be read: {error}')
+    for node in left.found:
+        items = [f'instance {node.instance}'] * bool(node.instance) + [f'trait {trait}' for trait in node.traits]
+        print(f'{node.name or "-"} {node.uuid}: {", ".join(items)}')
+    for uuid in left.hidden:
+        print(f'- {uuid}: the cloud does not show this node, to which this service has written')
+    result = (
+        f'something of this service is left on {len(left.found)}' if left.found else 'nothing of this service is left'
+    )
+    print(f'cloud {name}: {count(left.nodes)} read, {result}')
+    return bool(left.found)
+
+
 #: {name: (function from the service, a context and a uuid or name, description)}.
 _COMMANDS = {
     'adopt': (_adopt, "Make mirrored nodes this service's own, with the traits that they have in their cloud."),
@@ -150,10 +171,16 @@ _COMMANDS = {
         'Give nodes that were created again in their cloud the traits and vetoes that operators had set before.',
     ),
 }
-#: {name: (function from a context and the name of a cloud, description)}.
+#: {name: (function from a context and the name of a cloud, description)}. The exit status is 1 if a function returns
+#: true.
 _OF_CLOUDS = {
     'preview': (_preview, 'Show which traits [mirror] write adds and removes in the clouds. Nothing is written.'),
     'missing': (_missing, 'List the mirrored nodes that their clouds no longer show.'),
+    'leftovers': (
+        _leftovers,
+        'List the traits and instances that this service has written to nodes in the clouds, and that are still there, '
+        'also after "forget" and "adopt". The clouds are only read. The exit status is 1 if there are any.',
+    ),
 }
 _CONFIRM = 'Let the mirror delete the nodes that the clouds no longer show, or write traits there.'
 
@@ -206,10 +233,13 @@ def _run_on_clouds(conf):
     with contextlib.closing(Service(conf)) as service:
         context = Context(service, None, 0, '')
         try:
-            for name in conf.cloud or [row.name for row in mirror_clouds.find(context)]:
-                if command.name == 'confirm':
-                    _confirm(context, name, command.what)
-                else:
-                    _OF_CLOUDS[command.name][0](context, name)
+            names = conf.cloud or [row.name for row in mirror_clouds.find(context)]
+            if not names:
+                sys.exit('No cloud is mirrored: use --cloud NAME.')
+            if command.name == 'confirm':
+                found = [_confirm(context, name, command.what) for name in names]
+            else:
+                found = [_OF_CLOUDS[command.name][0](context, name) for name in names]
+            sys.exit(int(any(found)))
         except failures.Failure as failure:
             sys.exit(str(failure))

@@ -4,8 +4,11 @@ from oslo_config import cfg
 
 GROUP = 'mirror'
 
-#: What is written to a cloud: nothing, the traits of all sources here, or those of some sources.
-_WRITE = cfg.types.String(regex=r'^(nothing|traits|(operator|rules)(\+(operator|rules))*)$', type_name='sources')
+#: What is written to a cloud: nothing; nothing, and what was written before is removed; the traits of all sources here;
+#: or those of some sources.
+_WRITE = cfg.types.String(
+    regex=r'^(nothing|withdraw|traits|(operator|rules)(\+(operator|rules))*)$', type_name='sources'
+)
 _CLAIMS = [
     ('', 'Mirrored nodes are held in this service only.'),
     ('nothing', 'Same as the empty value.'),
@@ -129,8 +132,9 @@ OPTIONS = [
         help='Which traits are written to the Ironic of the clouds: "nothing"; "traits" for those that any source here '
         'holds; "operator" for those of operators only, "rules" for those of inspection rules only, and '
         '"operator+rules" for both. They are added to the nodes there, and removed when none of these sources holds '
-        'them any more. Nothing is written until you have seen "ironic-traits-mirror --cloud NAME preview", and '
-        'confirmed it by "ironic-traits-mirror --cloud NAME confirm writes"; again, when you change the value.',
+        'them any more. With "withdraw", all that was written before is removed there, and nothing is added. Nothing '
+        'is done until you have seen "ironic-traits-mirror --cloud NAME preview", and confirmed it by '
+        '"ironic-traits-mirror --cloud NAME confirm writes"; again, when you change the value.',
     ),
     cfg.Opt(
         'write_by_cloud',

@@ -162,6 +162,14 @@ def _why(row: sa.Row) -> str:
     return f'Its cloud {row.name} cannot be reached since {row.failing_since:%Y-%m-%d %H:%M:%S} UTC: {row.last_error}'
 
 
+def unreadable(context: Reader) -> set[str]:
+    """Return the names of the clouds that their mirror, which runs, cannot read at present."""
+    columns = tables.mirror_clouds.c
+    statement = sa.select(columns.name).where(columns.failing_since.is_not(None), columns.leased_until > clock())
+    with context.read() as connection:
+        return set(connection.scalars(statement))
+
+
 def begin(context: Context, connection: sa.Connection, holdings: Iterable[Holding]) -> None:
     """Insert claims for the mirrored nodes among the nodes that a transaction holds.
 
@@ -198,7 +206,20 @@ def of_holders(service: Reader, holders: Collection[str]) -> Sequence[sa.Row]:
 
     :param holders: their uuids.
     """
-    statement = sa.select(_CLAIMS, HELD.label('is_held')).where(_CLAIMS.c.holder_uuid.in_(list(holders)), OPEN)
+    return _open(service, _CLAIMS.c.holder_uuid.in_(list(holders)))
+
+
+def of_node(service: Reader, ident: str) -> Sequence[sa.Row]:
+    """Return the open claim of a node, as ``of_holders`` does.
+
+    :param ident: uuid or name of the node.
+    """
+    uuid = sa.select(_NODES.c.uuid).where(sa.or_(_NODES.c.uuid == ident, _NODES.c.name == ident))
+    return _open(service, _CLAIMS.c.node_uuid.in_(uuid))
+
+
+def _open(service: Reader, condition: Condition) -> Sequence[sa.Row]:
+    statement = sa.select(_CLAIMS, HELD.label('is_held')).where(condition, OPEN)
     with service.read() as connection:
         return connection.execute(statement.order_by(_CLAIMS.c.uuid)).all()
 

@@ -14,7 +14,14 @@ from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, retried
-from ironic_traits.inventory import history, mirror_clouds, mirror_kept_nodes, node_providers, reservations
+from ironic_traits.inventory import (
+    history,
+    mirror_clouds,
+    mirror_kept_nodes,
+    mirror_leftovers,
+    node_providers,
+    reservations,
+)
 from ironic_traits.inventory.mirror_clouds import Turn
 from ironic_traits.matching.sources import MIRROR
 
@@ -133,6 +140,7 @@ def end_replaced(
         if reason := end(context, connection, row, moment, _REPLACED):
             held[uuid] = reason
         else:
+            mirror_leftovers.forget(connection, turn.cloud, uuid)
             del present[uuid]
     return held
 
@@ -168,6 +176,7 @@ def remove(
     :param source: source of the entry in the history; None for a command.
     """
     kept = mirror_kept_nodes.keep(context, connection, node, moment)
+    mirror_leftovers.keep(connection, node, moment if source else None)
     reservations.settle_nodes(connection, [node.uuid])
     node_providers.delete(connection, node)
     connection.execute(sa.delete(_NODES).where(_NODES.c.id == node.id))

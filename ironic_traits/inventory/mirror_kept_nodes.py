@@ -22,7 +22,7 @@ from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import Writer, retried
 from ironic_traits.db.insert import insert_missing
 from ironic_traits.db.types import read_clock
-from ironic_traits.inventory import node_providers, node_traits, trait_store
+from ironic_traits.inventory import mirror_leftovers, node_providers, node_traits, trait_store
 from ironic_traits.inventory.node_traits import NodeEdit
 from ironic_traits.inventory.single_node import MOMENT, take
 from ironic_traits.inventory.trait_store import Hold
@@ -122,6 +122,8 @@ def put_back(
         node_traits.store(connection, edits, node_traits.entries(context, OPERATOR, node.moment, edits))
     for table in (*(_HARDWARE if is_same_machine else ()), *_OF_PROVIDER):
         insert_missing(connection, table, list(_rows(connection, table, node, kept.kept['rows'].get(table.name, ()))))
+    if is_same_machine:
+        mirror_leftovers.put_back(connection, node)
     node_providers.bump(connection, node.id)
     is_row = _KEPT.c.uuid == kept.uuid, _KEPT.c.node_created_at == kept.node_created_at
     connection.execute(sa.delete(_KEPT).where(*is_row))

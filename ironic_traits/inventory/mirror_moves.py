@@ -14,6 +14,7 @@ from ironic_traits.inventory import (
     history,
     mirror_claims,
     mirror_deletions,
+    mirror_leftovers,
     mirror_written_traits,
     mirrored_allocations,
     node_providers,
@@ -51,6 +52,7 @@ def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
             state = node.provision_state
             reason = f'Node {node.uuid} cannot be adopted while work on it is in progress; it is in state "{state}".'
             raise failures.InvalidState(reason=reason)
+        mirror_leftovers.keep(connection, node)
         # If the node's allocation is not stored here, its instance still holds the node.
         changes = {'origin': None, 'origin_conductor': None, 'allocation_uuid': None}
         changes |= mirrored_allocations.adopt(connection, node)

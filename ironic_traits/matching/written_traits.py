@@ -48,7 +48,7 @@ class Record(NamedTuple):
 def is_written(write: str, source: str) -> bool:
     """Whether the traits of a source are written to a cloud.
 
-    :param write: value of [mirror] write.
+    :param write: value of [mirror] write. With ``withdraw``, none are.
     """
     if source.startswith(MIRROR):
         return False

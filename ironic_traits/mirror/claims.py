@@ -18,7 +18,7 @@ from ironic_traits import failures
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.deploy import states
 from ironic_traits.inventory import allocate as node_allocations
-from ironic_traits.inventory import mirror_claims, mirror_settlements
+from ironic_traits.inventory import mirror_claims, mirror_moves, mirror_settlements
 from ironic_traits.inventory import reserve as node_reservations
 from ironic_traits.inventory.mirror_claim_states import TAKEN, TAKING
 from ironic_traits.inventory.mirror_claims import Exclusions
@@ -87,13 +87,33 @@ def give_back(context, claims):
 
     :param claims: [row of ``mirror_claims`` with ``is_held``, …].
     """
-    unreachable = mirror_claims.exclusions(context).clouds if claims else {}
+    unreadable = mirror_claims.unreadable(context) if claims else set()
     for claim in claims:
         try:
-            if claim.cloud not in unreachable and not Settler(context, connected(context, claim.cloud)).settle(claim):
+            if claim.cloud not in unreadable and not Settler(context, connected(context, claim.cloud)).settle(claim):
                 _await(context, claim.holder_uuid)
         except Unreadable as error:
             LOG.warning('Node %s is not given back to cloud %s yet: %s', claim.node_uuid, claim.cloud, error)
+
+
+def forget(context, ident):
+    """Remove a mirrored node here, and return its uuid. If a hold has ended only here, end it in the cloud before.
+
+    :param ident: uuid or name of the node.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.InvalidState: the node is not mirrored, it is held here, or its instance cannot be removed there.
+    """
+    for claim in mirror_claims.of_node(context, ident):
+        try:
+            if not claim.is_held:
+                Settler(context, connected(context, claim.cloud)).settle(claim)
+        except Unreadable as error:
+            reason = (
+                f'Node {claim.node_uuid} cannot be removed: instance {claim.instance_uuid} was not removed from it in '
+                f'cloud {claim.cloud}: {error}'
+            )
+            raise failures.InvalidState(reason=reason) from error
+    return mirror_moves.forget(context, ident)
 
 
 def _await(context, holder):

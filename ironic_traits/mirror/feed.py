@@ -158,13 +158,20 @@ class Feed:
 
     def uuids(self):
         """Return the uuids of all items, a set."""
-        uuids, marker = set[str](), None
+        return {each['uuid'] for each in self.items('uuid')}
+
+    def items(self, fields):
+        """Yield all items with some fields.
+
+        :param fields: their names, separated by commas.
+        """
+        marker = None
         while True:
             more: dict[str, str] = {} if marker is None else {'marker': marker}
-            documents, has_more = self._list('', fields='uuid', sort_key='id', sort_dir='asc', limit=1000, **more)
-            uuids.update(each['uuid'] for each in documents)
+            documents, has_more = self._list('', fields=fields, sort_key='id', sort_dir='asc', limit=1000, **more)
+            yield from documents
             if not has_more:
-                return uuids
+                return
             marker = documents[-1]['uuid']
 
     def get(self, uuid):

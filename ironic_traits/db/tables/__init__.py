@@ -13,6 +13,7 @@ from ironic_traits.db.tables.mirror import (
     mirror_conflicts,
     mirror_inspections,
     mirror_kept_nodes,
+    mirror_leftovers,
     mirror_missing_nodes,
     mirror_written_traits,
 )

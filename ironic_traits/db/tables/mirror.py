@@ -144,3 +144,20 @@ mirror_kept_nodes = sa.Table(
     sqlite_with_rowid=False,
     mysql_engine='InnoDB',
 )
+
+# What this service has written to clouds, on nodes that are no longer mirrored (inventory/mirror_leftovers.py).
+mirror_leftovers = sa.Table(
+    'mirror_leftovers',
+    metadata,
+    sa.Column('cloud', ascii_string(MAX_CLOUD_NAME), primary_key=True),
+    sa.Column('node_uuid', ascii_string(36), primary_key=True),
+    # 'trait' or 'instance'.
+    sa.Column('kind', ascii_string(8), primary_key=True),
+    # The trait, or the instance_uuid.
+    sa.Column('item', ascii_string(255), primary_key=True),
+    # When the mirror noticed that the cloud no longer shows the node; NULL if a command ended the mirroring.
+    sa.Column('deleted_at', timestamp()),
+    sa.Index(None, 'deleted_at'),
+    sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
+)
