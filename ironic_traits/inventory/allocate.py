@@ -17,8 +17,8 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory import (
     free_nodes,
     history,
-    matches,
     mirror_claims,
+    node_filters,
     node_providers,
     origins,
     records,
@@ -52,7 +52,7 @@ def candidates(context: Context, idents: Sequence[str], project: str | None) -> 
     :param project: the project that must own or lease the nodes; None for any.
     :raises failures.InvalidInput: some of the nodes do not exist.
     """
-    statement = sa.select(tables.nodes.c.uuid, tables.nodes.c.name).where(matches.among(idents))
+    statement = sa.select(tables.nodes.c.uuid, tables.nodes.c.name).where(node_filters.among(idents))
     if project:
         statement = statement.where(sa.or_(tables.nodes.c.owner == project, tables.nodes.c.lessee == project))
     with context.read() as connection:

@@ -17,7 +17,7 @@ from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import mirror_claims, node_filters, node_selection, node_sets, supposed_traits
+from ironic_traits.inventory import exclusions, node_filters, node_selection, node_sets, supposed_traits
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.inventory.node_index import View
 from ironic_traits.inventory.node_selection import Selection
@@ -146,7 +146,7 @@ def count_all(service: Any, flavors: Sequence[Flavor]) -> list[tuple[str, Figure
 
 
 def _exclusions(context: Any) -> Condition | None:
-    return mirror_claims.exclusions(context).condition() if claims_any_nodes(context.conf) else None
+    return exclusions.current(context).condition() if claims_any_nodes(context.conf) else None
 
 
 def _of_flavor(

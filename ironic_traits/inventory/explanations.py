@@ -20,7 +20,8 @@ from ironic_traits.db.annotations import Condition
 from ironic_traits.db.masks import MAX_BITS
 from ironic_traits.inventory import eligibility, index_explanations, mismatches, node_classes, node_providers
 from ironic_traits.inventory.index_explanations import MAX_RULES, Miss, Result
-from ironic_traits.inventory.matches import NodeRequest, among
+from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.inventory.node_filters import among
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitClauses
 
 #: Minimum range of node ids that is read at once to find near misses, and the factor by which each further one grows.

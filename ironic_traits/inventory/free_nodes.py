@@ -310,7 +310,7 @@ def _refusals(
     # For the caller, a node that they may not see does not exist.
     visible = node_filters.visible(context, Grant(()))
     statement = sa.select(*_NAMED, *eligibility.STATE).outerjoin(tables.reservations, OF_NODE)
-    statement = statement.where(matches.among(idents), *visible)
+    statement = statement.where(node_filters.among(idents), *visible)
     with context.read() as connection:
         rows = connection.execute(statement).all()
     instance = _alone(instances)

@@ -10,14 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from oslo_utils import uuidutils
 
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition
 from ironic_traits.inventory import node_filters, trait_filters
 from ironic_traits.inventory.eligibility import ELIGIBLE
-from ironic_traits.inventory.mirror_claims import Exclusions
+from ironic_traits.inventory.exclusions import Exclusions
 from ironic_traits.matching.requests import Request
 
 #: How many nodes of the client's list are read first, and the factor by which each further read is larger.
@@ -164,22 +163,8 @@ def matching(
     node_request = dataclasses.replace(node_request, excluded=None)
     statement = sa.select(tables.nodes.c.uuid).where(tables.nodes.c.uuid.in_(uuids), *node_request.conditions(context))
     if node_request.idents is not None:
-        statement = statement.where(among(node_request.idents))
+        statement = statement.where(node_filters.among(node_request.idents))
     return set(connection.scalars(statement))
-
-
-def among(idents: Collection[str]) -> Condition:
-    """Return the condition on nodes that a node is one of these.
-
-    :param idents: uuids and names.
-    """
-    uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
-    names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
-    return (
-        sa.or_(tables.nodes.c.uuid.in_(uuids), tables.nodes.c.name.in_(names))
-        if names
-        else tables.nodes.c.uuid.in_(uuids)
-    )
 
 
 def _of_list(
@@ -188,7 +173,7 @@ def _of_list(
     """Return the rows of a statement that are in a list of nodes: by score, then in the order of the list."""
     score = _score(preferred) if preferred else sa.literal(0)
     rows = connection.execute(
-        statement.add_columns(tables.nodes.c.name, score.label('score')).where(among(idents))
+        statement.add_columns(tables.nodes.c.name, score.label('score')).where(node_filters.among(idents))
     ).all()
     # Reversed, so that the first position of an ident counts.
     positions = {ident: number for number, ident in reversed(list(enumerate(idents)))}

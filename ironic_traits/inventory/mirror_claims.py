@@ -21,9 +21,8 @@ A claim is open in all states but the last two. While it is open, the node has t
 not offered to others.
 """
 
-import dataclasses
 import datetime
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -34,7 +33,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition, Values
 from ironic_traits.db.engine import Reader, Writer, retried
-from ironic_traits.db.types import clock, read_clock
+from ironic_traits.db.types import read_clock
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.allocations import ACTIVE, ALLOCATING
 from ironic_traits.inventory.eligibility import LIVE
@@ -42,8 +41,6 @@ from ironic_traits.inventory.mirror_admission import MirroredNode
 from ironic_traits.inventory.mirror_claim_states import ALLOCATED, HELD, OPEN, TAKEN, TAKING
 
 _CLAIMS, _NODES = tables.mirror_claims, tables.nodes
-#: Condition on nodes: no claim of the node is open.
-_UNCLAIMED = ~sa.exists().where(_CLAIMS.c.node_uuid == _NODES.c.uuid, OPEN).correlate(_NODES)
 #: Condition on nodes: the node has its instance by a claim whose holder exists.
 _PENDING = (
     sa.exists()
@@ -63,41 +60,6 @@ class Holding(NamedTuple):
     node: sa.Row
     holder: str
     instance: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Exclusions:
-    """The mirrored nodes that cannot be claimed now: single ones, all of some clouds, and those with an open claim.
-
-    :ivar nodes: {uuid: why, as a sentence}.
-    :ivar clouds: {name of the cloud: why}.
-    """
-
-    nodes: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    clouds: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether only nodes with an open claim are excluded."""
-        return not self.nodes and not self.clouds
-
-    def plus(self, other: 'Exclusions') -> 'Exclusions':
-        """Return the union of both exclusions."""
-        return Exclusions({**self.nodes, **other.nodes}, {**self.clouds, **other.clouds})
-
-    def condition(self) -> Condition:
-        """Return the condition on nodes that a node is not excluded."""
-        # A node with an instance is not eligible anyway. Thus explanations name one reason less.
-        unclaimed = sa.or_(_NODES.c.instance_uuid.is_not(None), _UNCLAIMED)
-        usable = _NODES.c.origin.not_in(list(self.clouds)), _NODES.c.uuid.not_in(list(self.nodes)), unclaimed
-        return sa.or_(_NODES.c.origin.is_(None), sa.and_(*usable))
-
-    def reason(self, node: sa.Row) -> str | None:
-        """Return why a node is excluded, as a sentence; None if it is not, or has an open claim.
-
-        :param node: row with ``uuid`` and ``origin``.
-        """
-        return self.nodes.get(node.uuid) or self.clouds.get(node.origin or '')
 
 
 def seconds(conf: Any) -> dict[str, float]:
@@ -130,44 +92,6 @@ def allocated_without_reservation(
     claimed = _CLAIMS.c.node_uuid == _NODES.c.uuid, _CLAIMS.c.instance_uuid == _NODES.c.instance_uuid, OPEN, ALLOCATED
     statement = sa.select(_NODES.c.uuid, _NODES.c.instance_uuid).join(_CLAIMS, sa.and_(*claimed))
     return connection.execute(statement.where(_NODES.c.instance_uuid.in_(list(instances)), ~reserved).limit(1)).first()
-
-
-def exclusions(context: Context, is_claim_needed: bool = False) -> Exclusions:
-    """Return the clouds in which no nodes can be claimed now.
-
-    Without a working mirror, nothing would settle claims, and the data of the nodes may be outdated.
-
-    :param is_claim_needed: whether nodes can be held only with a claim. Then the clouds for which [mirror] claims is
-        not set are excluded, too.
-    """
-    columns = tables.mirror_clouds.c
-    is_stopped = sa.or_(columns.leased_until.is_(None), columns.leased_until <= clock()).label('is_stopped')
-    statement = sa.select(columns.name, columns.failing_since, columns.last_error, is_stopped)
-    with context.read() as connection:
-        rows = connection.execute(statement).all()
-    asked = {row.name: claims_nodes(context.conf, row.name) for row in rows}
-    clouds = {row.name: _why(row) for row in rows if asked[row.name] and (row.is_stopped or row.failing_since)}
-    if is_claim_needed:
-        clouds |= {
-            name: f'[mirror] claims is not set for its cloud {name}.'
-            for name, is_asked in asked.items()
-            if not is_asked
-        }
-    return Exclusions(clouds=clouds)
-
-
-def _why(row: sa.Row) -> str:
-    if row.is_stopped:
-        return f'No mirror of its cloud {row.name} runs.'
-    return f'Its cloud {row.name} cannot be reached since {row.failing_since:%Y-%m-%d %H:%M:%S} UTC: {row.last_error}'
-
-
-def unreadable(context: Reader) -> set[str]:
-    """Return the names of the clouds that their mirror, which runs, cannot read at present."""
-    columns = tables.mirror_clouds.c
-    statement = sa.select(columns.name).where(columns.failing_since.is_not(None), columns.leased_until > clock())
-    with context.read() as connection:
-        return set(connection.scalars(statement))
 
 
 def begin(context: Context, connection: sa.Connection, holdings: Iterable[Holding]) -> None:

@@ -272,11 +272,6 @@ _OTHER = (
 )
 
 
-def endpoint(connection: sa.Connection, cloud: str) -> str | None:
-    """Return the URL of a cloud's Ironic; None if it is not known."""
-    return connection.scalar(sa.select(_CLOUDS.c.endpoint).where(_CLOUDS.c.name == cloud))
-
-
 def state(row: sa.Row) -> str:
     """Return the state of a cloud in one word.
 

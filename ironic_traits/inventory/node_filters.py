@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
+from oslo_utils import uuidutils
 
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
@@ -32,6 +33,20 @@ def without_children(filters: Mapping[str, Any], by_set: bool = False) -> list[C
     if 'parent_node' in filters or filters.get('include_children'):
         return []
     return [tables.nodes.c.id.not_in(_CHILDREN) if by_set else tables.nodes.c.parent_node.is_(None)]
+
+
+def among(idents: Collection[str]) -> Condition:
+    """Return the condition on nodes that a node is one of these.
+
+    :param idents: uuids and names.
+    """
+    uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
+    names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
+    return (
+        sa.or_(tables.nodes.c.uuid.in_(uuids), tables.nodes.c.name.in_(names))
+        if names
+        else tables.nodes.c.uuid.in_(uuids)
+    )
 
 
 def visible(context: Context, grant: Grant, list_all: str = 'baremetal:node:list_all') -> list[Condition]:

@@ -11,7 +11,6 @@ from ironic_traits.context import Context, Grant, target_of
 from ironic_traits.db import tables
 from ironic_traits.db.types import now
 from ironic_traits.inventory import change_feed, node_filters, origins, trait_filters
-from ironic_traits.inventory.matches import among
 from ironic_traits.matching.traits import Filter
 
 #: Maximum number of nodes in one statement.
@@ -51,7 +50,7 @@ def select(context: Context, connection: sa.Connection, grant: Grant, selection:
         return connection.execute(statement.where(*conditions, *trait_filters.where(selection.traits))).all()
     rows: dict[int, sa.Row] = {}
     for batch in batches(selection.idents):
-        rows |= {row.id: row for row in connection.execute(statement.where(among(batch)))}
+        rows |= {row.id: row for row in connection.execute(statement.where(node_filters.among(batch)))}
     existing = {ident for row in rows.values() for ident in (row.uuid, row.name)}
     missing = [ident for ident in selection.idents if ident not in existing]
     if missing:

@@ -4,7 +4,6 @@ import sqlalchemy as sa
 
 from ironic_traits import failures
 from ironic_traits.db import tables
-from ironic_traits.inventory import mirror_clouds
 
 #: Condition on nodes: the node is this service's own.
 OWN = tables.nodes.c.origin.is_(None)
@@ -24,7 +23,7 @@ def check_own(connection: sa.Connection, node: sa.Row) -> None:
     :param node: row with ``uuid`` and ``origin``.
     """
     if node.origin:
-        endpoint = mirror_clouds.endpoint(connection, node.origin) or 'unknown'
+        endpoint = _endpoint(connection, node.origin)
         raise failures.NodeMirrored(node=node.uuid, cloud=node.origin, endpoint=endpoint)
 
 
@@ -44,5 +43,11 @@ def check_own_record(connection: sa.Connection, what: str, record: sa.Row) -> No
     """
     cloud = getattr(record, 'origin', None)
     if cloud:
-        endpoint = mirror_clouds.endpoint(connection, cloud) or 'unknown'
+        endpoint = _endpoint(connection, cloud)
         raise failures.RecordMirrored(what=what.capitalize(), uuid=record.uuid, cloud=cloud, endpoint=endpoint)
+
+
+def _endpoint(connection: sa.Connection, cloud: str) -> str:
+    """Return the URL of a cloud's Ironic."""
+    clouds = tables.mirror_clouds.c
+    return connection.scalar(sa.select(clouds.endpoint).where(clouds.name == cloud)) or 'unknown'

@@ -18,10 +18,10 @@ from ironic_traits import failures
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.deploy import states
 from ironic_traits.inventory import allocate as node_allocations
-from ironic_traits.inventory import mirror_claims, mirror_moves, mirror_settlements
+from ironic_traits.inventory import exclusions, mirror_claims, mirror_moves, mirror_settlements
 from ironic_traits.inventory import reserve as node_reservations
+from ironic_traits.inventory.exclusions import Exclusions
 from ironic_traits.inventory.mirror_claim_states import TAKEN, TAKING
-from ironic_traits.inventory.mirror_claims import Exclusions
 from ironic_traits.inventory.mirror_settlements import Finding
 from ironic_traits.mirror.cloud import Cloud, Unreadable, Unsent, message
 from ironic_traits.mirror.settler import Settler, remove
@@ -87,7 +87,7 @@ def give_back(context, claims):
 
     :param claims: [row of ``mirror_claims`` with ``is_held``, …].
     """
-    unreadable = mirror_claims.unreadable(context) if claims else set()
+    unreadable = exclusions.unreadable(context) if claims else set()
     for claim in claims:
         try:
             if claim.cloud not in unreadable and not Settler(context, connected(context, claim.cloud)).settle(claim):
@@ -127,11 +127,11 @@ def _hold(context, node_request, hold, is_claim_needed=False):
     """Call a function that holds nodes here, hold the nodes in their clouds, too, and return the function's result.
 
     :param hold: function of a NodeRequest that returns (result, uuids of the reservations or of the allocation).
-    :param is_claim_needed: as for ``mirror_claims.exclusions``.
+    :param is_claim_needed: as for ``exclusions.current``.
     """
     if not claims_any_nodes(context.conf):
         return hold(node_request)[0]
-    excluded = mirror_claims.exclusions(context, is_claim_needed)
+    excluded = exclusions.current(context, is_claim_needed)
     until = time.monotonic() + mirror_claims.seconds(context.conf)['taking']
     while True:
         result, holders = hold(dataclasses.replace(node_request, excluded=excluded))

@@ -12,8 +12,8 @@ from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.types import now
 from ironic_traits.inventory import explanations, index_explanations, node_index, node_sets
+from ironic_traits.inventory.exclusions import Exclusions
 from ironic_traits.inventory.matches import NodeRequest
-from ironic_traits.inventory.mirror_claims import Exclusions
 from ironic_traits.matching.requests import understand
 from tests.conftest import empty
 from tests.functional.test_matches import NODE, fill, requests
