@@ -2,10 +2,12 @@
 
 import dataclasses
 import urllib.parse
+from typing import Any, Protocol
 
 from oslo_context import context as oslo_context
 
 from ironic_traits import failures
+from ironic_traits.db.engine import Reader, Writer
 from ironic_traits.resources.fields import NOBODY
 
 
@@ -44,6 +46,20 @@ class Grant:
     def of(self, ident):
         """Return the grant for one node, record or reservation, after the rules were checked for it."""
         return dataclasses.replace(self, checked=ident)
+
+
+class Process(Reader, Writer, Protocol):
+    """What a function needs that does not depend on a request: a ``service.Service``, or a Context.
+
+    ``service.Service`` describes the attributes.
+    """
+
+    conf: Any
+    drivers: Any
+    rules: Any
+    writers: Any
+    user_id: str | None
+    project_id: str | None
 
 
 class Context(oslo_context.RequestContext):

@@ -5,19 +5,16 @@ import datetime
 import functools
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
 from ironic_traits import failures
+from ironic_traits.context import Process
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.inventory import workers
 from ironic_traits.inventory.read_cache import ReadCache
-
-if TYPE_CHECKING:
-    # Not at run time: ``service`` imports this module.
-    from ironic_traits.service import Service
 
 #: Seconds for which a process caches the conductors. Every response with nodes needs them.
 MAX_AGE = 2
@@ -61,19 +58,19 @@ class Directory:
         self._hosts = ReadCache(_read_hosts, MAX_AGE)
         self.forget = self._hosts.forget
 
-    def column(self, service: 'Service') -> sa.Label[Any]:
+    def column(self, service: Process) -> sa.Label[Any]:
         """Return a column ``conductor`` for a SELECT from nodes: the conductor of the node; NULL if it has none."""
         return _column(self._hosts.get(service))
 
-    def hosts(self, service: 'Service') -> Hosts:
+    def hosts(self, service: Process) -> Hosts:
         """Return the alive conductors by driver and conductor group."""
         return self._hosts.get(service)
 
-    def of_driver(self, service: 'Service', driver: str) -> list[str]:
+    def of_driver(self, service: Process, driver: str) -> list[str]:
         """Return the names of the alive conductors that have a driver, sorted."""
         return sorted({host for (each, _), hosts in self._hosts.get(service) if each == driver for host in hosts})
 
-    def host(self, service: 'Service', name: str) -> Host:
+    def host(self, service: Process, name: str) -> Host:
         """Return the value of the filter of nodes by conductor.
 
         :param name: the name of the conductor, which need not exist.
@@ -83,12 +80,12 @@ class Directory:
         return host
 
 
-def _read_hosts(service: 'Service') -> Hosts:
+def _read_hosts(service: Process) -> Hosts:
     with service.read() as connection:
         return _hosts(workers.rows(connection, service.conf.deploy, only_alive=True))
 
 
-def find(service: 'Service') -> list[Conductor]:
+def find(service: Process) -> list[Conductor]:
     """Return all conductors whose workers are remembered, in the order in which they were first seen."""
     with service.read() as connection:
         rows = sorted(workers.rows(connection, service.conf.deploy), key=lambda row: row.hostname)
@@ -96,7 +93,7 @@ def find(service: 'Service') -> list[Conductor]:
     return [_conductor(group) for group in sorted(groups, key=lambda group: min(row.id for row in group))]
 
 
-def get(service: 'Service', hostname: str) -> Conductor:
+def get(service: Process, hostname: str) -> Conductor:
     """Return a conductor.
 
     :raises failures.ConductorNotFound: there is no such conductor.

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from ironic_traits import resources
-from ironic_traits.context import Context
+from ironic_traits.context import Process
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import Reader
 from ironic_traits.deploy import base, steps
 from ironic_traits.inventory.record_kinds import Kind
-from ironic_traits.service import Service
 
 DEPLOY_TEMPLATES = Kind(resource=resources.DEPLOY_TEMPLATES, duplicates={'name': 'with name {name}'})
 
@@ -25,7 +24,7 @@ def names(context: Reader, traits: Sequence[str]) -> list[str]:
         return list(connection.scalars(sa.select(name).where(name.in_(traits)).order_by(name)))
 
 
-def steps_of(context: Service, node: Values) -> list[Values]:
+def steps_of(context: Process, node: Values) -> list[Values]:
     """Return the steps that deploy templates contribute to the deploy of a node.
 
     :param node: the node's columns by name.
@@ -40,7 +39,7 @@ def steps_of(context: Service, node: Values) -> list[Values]:
     return _steps(templates)
 
 
-def errors(context: Context | Service, node: Values, templates: Sequence[sa.Row]) -> str:
+def errors(context: Process, node: Values, templates: Sequence[sa.Row]) -> str:
     """Return why a node cannot be deployed with deploy templates, as Ironic's message; '' if there is no error.
 
     :param node: the node's columns by name.

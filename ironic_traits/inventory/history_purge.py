@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import sqlalchemy as sa
 
+from ironic_traits.context import Process
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.types import clock
-from ironic_traits.service import Service
 
 #: Maximum number of nodes whose entries one statement counts.
 _NODES = 1000
@@ -37,7 +37,7 @@ _BEYOND = sa.select(_NUMBERED.c.id).where(_NUMBERED.c.number > sa.bindparam('mos
 _DELETE = sa.delete(tables.node_history).where(_ENTRIES.id.in_(sa.bindparam('ids', expanding=True)))
 
 
-def purge(service: Service, max_entries: int, max_days: int, is_stopped: Callable[[], bool] = lambda: False) -> int:
+def purge(service: Process, max_entries: int, max_days: int, is_stopped: Callable[[], bool] = lambda: False) -> int:
     """Delete old entries.
 
     :param service: a Service or a Database.

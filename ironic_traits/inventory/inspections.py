@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_traits import failures
-from ironic_traits.context import Context, Grant
+from ironic_traits.context import Context, Grant, Process
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.deploy import base, inspection_hooks, states
@@ -29,7 +29,6 @@ from ironic_traits.inventory import (
 )
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import MOMENT, change, read, take
-from ironic_traits.service import Service
 
 _PLACE = (tables.nodes.c.provision_state, MOMENT)
 
@@ -115,7 +114,7 @@ def receive(context: Context, data: InspectionData, node_uuid: str | None = None
 
 
 def finish(
-    service: Service, connection: sa.Connection, node: sa.Row, moment: datetime.datetime, author: history.Author
+    service: Process, connection: sa.Connection, node: sa.Row, moment: datetime.datetime, author: history.Author
 ) -> None:
     """Apply the data that a ramdisk has sent for a node, at the end of its inspection.
 
@@ -143,7 +142,7 @@ def finish(
 
 
 def _run_rules(
-    service: Service, connection: sa.Connection, node: sa.Row, document: Mapping[str, Any], author: history.Author
+    service: Process, connection: sa.Connection, node: sa.Row, document: Mapping[str, Any], author: history.Author
 ) -> dict[str, Any]:
     """Run the inspection rules on the data that the hooks return. Return the plugin data after the rules.
 

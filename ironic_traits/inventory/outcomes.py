@@ -9,7 +9,7 @@ import functools
 import sqlalchemy as sa
 
 from ironic_traits import failures
-from ironic_traits.context import Context
+from ironic_traits.context import Context, Process
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
@@ -18,7 +18,6 @@ from ironic_traits.deploy import base, states, step_runs, steps, time_limits
 from ironic_traits.inventory import allocations, history, inspections, origins
 from ironic_traits.inventory.single_node import change, take
 from ironic_traits.inventory.transitions import NEVER, Claim, end_claim, move, replace
-from ironic_traits.service import Service
 
 _SETTLED = (
     tables.nodes.c.provision_state,
@@ -38,7 +37,7 @@ _FAULTS = {'clean': 'clean failure', 'service': 'service failure'}
 Outcome = base.Done | base.Later | step_runs.Held | base.WorkFailed
 
 
-def settle(service: Service, claim: Claim, outcome: Outcome) -> bool:
+def settle(service: Process, claim: Claim, outcome: Outcome) -> bool:
     """Store the outcome of a claimed transition.
 
     :param outcome: ironic_traits.deploy.base.Done or Later, step_runs.Held, or the WorkFailed that the driver raised.
@@ -53,7 +52,7 @@ def settle(service: Service, claim: Claim, outcome: Outcome) -> bool:
 
 
 @retried
-def _settle(service: Service, claim: Claim, outcome: Outcome) -> bool:
+def _settle(service: Process, claim: Claim, outcome: Outcome) -> bool:
     with service.write() as connection:
         node = take(connection, claim.node, *_SETTLED)
         same_claim = tables.transitions.c.node_id == node.id, tables.transitions.c.lease == claim.lease
@@ -108,7 +107,7 @@ def give_up(context: Context, ident: str, reason: str) -> str | None:
         return None
 
 
-def _within_limit(service: Service, claim: Claim, seconds: float) -> float:
+def _within_limit(service: Process, claim: Claim, seconds: float) -> float:
     limit = time_limits.seconds(service.conf.deploy, claim.action, claim.arguments)
     # The driver has to be called when the limit is reached at the latest, so that the timeout is detected.
     return min(seconds, max(limit - claim.seconds, 0)) if limit else seconds

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import clauses
-from ironic_traits.context import Context
+from ironic_traits.context import Context, Process
 from ironic_traits.db import names, tables, together
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import referring
@@ -28,7 +28,6 @@ from ironic_traits.inventory.trait_store import Hold
 from ironic_traits.matching import rule_evaluation, rule_fields, rule_holds
 from ironic_traits.matching.inspection_rules import Rule
 from ironic_traits.matching.rule_evaluation import Evaluation
-from ironic_traits.service import Service
 
 LOG = logging.getLogger(__name__)
 #: Maximum number of entries of a node that are compared with new entries.
@@ -62,7 +61,7 @@ class Run(NamedTuple):
 
 
 def run(
-    context: Context | Service,
+    context: Process,
     connection: sa.Connection,
     node: sa.Row,
     document: Mapping[str, Any],
@@ -86,7 +85,7 @@ def run(
 
 
 def decide(
-    context: Context | Service,
+    context: Process,
     connection: sa.Connection,
     nodes: Sequence[sa.Row],
     rules: Sequence[Rule],
@@ -121,7 +120,7 @@ def _parsed(inventories: Mapping[int, node_inventories.Inventory], node_id: int)
 
 
 def _decide(
-    context: Context | Service,
+    context: Process,
     connection: sa.Connection,
     nodes: Sequence[sa.Row],
     document: Callable[[int], Mapping[str, Any]],
@@ -170,7 +169,7 @@ def _pending(source: str) -> _Pending:
     return _Pending(source)
 
 
-def write(context: Context | Service, connection: sa.Connection, runs: Sequence[Run], whole: bool) -> None:
+def write(context: Process, connection: sa.Connection, runs: Sequence[Run], whole: bool) -> None:
     """Store the changes of runs.
 
     :param connection: connection of a writer that has taken the nodes' locks.
@@ -193,14 +192,14 @@ def write(context: Context | Service, connection: sa.Connection, runs: Sequence[
         _log(each)
 
 
-def author_of(context: Context | Service) -> history.Author:
+def author_of(context: Process) -> history.Author:
     """Return the author of the entries in the history."""
-    if isinstance(context, Service):
+    if not isinstance(context, Context):
         return functools.partial(history.entry, None, conductor=context.conf.host)
     return functools.partial(history.entry, context)
 
 
-def _edits(context: Context | Service, connection: sa.Connection, runs: Sequence[Run], moment: Any) -> list[NodeEdit]:
+def _edits(context: Process, connection: sa.Connection, runs: Sequence[Run], moment: Any) -> list[NodeEdit]:
     """Return the edits of runs, with the holds to store."""
     sources = {hold.source for each in runs for _, hold in _new_holds(each)}
     ids = context.writers.ids_in(connection, context, sources)

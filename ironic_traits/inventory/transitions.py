@@ -13,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
+from ironic_traits.context import Process
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition, Values
 from ironic_traits.db.engine import retried
@@ -21,7 +22,6 @@ from ironic_traits.deploy import states, steps
 from ironic_traits.deploy.base import DATA_RECEIVED
 from ironic_traits.inventory import history, workers
 from ironic_traits.inventory.single_node import change, take
-from ironic_traits.service import Service
 
 #: When the transition of a held node is due.
 NEVER = datetime.datetime(9999, 1, 1)  # noqa: DTZ001, times in the database have no time zone
@@ -120,7 +120,7 @@ def has_data(connection: sa.Connection, node_id: int) -> bool:
     return DATA_RECEIVED in (connection.scalar(arguments) or {})
 
 
-def due(service: Service, limit: int) -> list[str]:
+def due(service: Process, limit: int) -> list[str]:
     """Return the nodes whose transition is due and not claimed, and that the workers of this process work on.
 
     :param limit: maximum number of nodes.
@@ -139,7 +139,7 @@ def due(service: Service, limit: int) -> list[str]:
 
 
 @retried
-def claim(service: Service, uuid: str) -> Claim | None:
+def claim(service: Process, uuid: str) -> Claim | None:
     """Claim the transition of a node.
 
     A node in a wait state moves back to the working state, and gets the lock (``reservation``) of this host.
@@ -184,7 +184,7 @@ def claim(service: Service, uuid: str) -> Claim | None:
 
 
 @retried
-def begin(service: Service, claim: Claim, planned: Sequence[dict[str, Any]]) -> bool:
+def begin(service: Process, claim: Claim, planned: Sequence[dict[str, Any]]) -> bool:
     """Store the steps of a claimed transition, and store the first one in the node.
 
     :param planned: the steps in their order, at least one.

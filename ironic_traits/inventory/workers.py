@@ -2,19 +2,16 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_config import cfg
 
 from ironic_traits import failures
+from ironic_traits.context import Process
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.types import clock, read_clock
-
-if TYPE_CHECKING:
-    # service.py imports inventory/conductors.py, which imports this module.
-    from ironic_traits.service import Service
 
 #: Time for which the row of a worker without heartbeats is kept. (A worker that stops deletes its own row.)
 REMEMBERED = datetime.timedelta(days=1)
@@ -59,13 +56,13 @@ def rows(connection: sa.Connection, options: cfg.ConfigOpts.GroupAttr, only_aliv
     return connection.execute(statement.where(is_alive) if only_alive else statement).all()
 
 
-def alive(service: 'Service') -> int:
+def alive(service: Process) -> int:
     """Return the number of workers with a heartbeat within ``[deploy] heartbeat_timeout``."""
     with service.read() as connection:
         return len(rows(connection, service.conf.deploy, only_alive=True))
 
 
-def group(service: 'Service') -> str:
+def group(service: Process) -> str:
     """Return the conductor group of the workers of this process, in lower case like those of nodes."""
     return service.conf.deploy.conductor_group.lower()
 
@@ -104,7 +101,7 @@ def longest_wait(service: Reader) -> float:
     return max((row.now - row.since).total_seconds(), 0) if row.since else 0
 
 
-def summary(service: 'Service') -> str:
+def summary(service: Process) -> str:
     """Return a sentence about the number of workers and the longest wait."""
     number, seconds = alive(service), longest_wait(service)
     sentence = f'{number} workers are alive' if number != 1 else '1 worker is alive'

@@ -1,10 +1,8 @@
 """Export of a service's inventory as a document."""
 
 import collections
-from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from ironic_traits.client import Failed
 from ironic_traits.transfer import sources
 from ironic_traits.transfer.documents import CHASSIS, MASK, NODES, REASON, STATES
 
@@ -59,14 +57,8 @@ def _sources(client):
     if 'ironic_traits_version' not in client.ask('GET', '/'):
         # Ironic, whose response to an unknown field is 500.
         return {}
-    try:
-        nodes = client.pages('/v1/nodes', 'nodes', {'fields': 'uuid,trait_sources'} | client.everything)
-        return {node['uuid']: sources.exported(node['trait_sources']) for node in nodes}
-    except Failed as error:
-        if error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_ACCEPTABLE):
-            # An earlier release of this service has no sources.
-            return {}
-        raise
+    nodes = client.pages('/v1/nodes', 'nodes', {'fields': 'uuid,trait_sources'} | client.everything)
+    return {node['uuid']: sources.exported(node['trait_sources']) for node in nodes}
 
 
 def _by_node(client, noun):
