@@ -110,30 +110,6 @@ def test_one_holder(clients):
         clients[0].ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'remove', 'path': '/instance_uuid'}])
 
 
-def test_one_instance_uuid_at_once(clients):
-    """A PATCH that sets what another one has just set changes nothing, and succeeds."""
-    path = f'/v1/nodes/{available(clients[0])}'
-    for _ in range(20):
-        patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}]
-        responses = at_once(clients, lambda client, number, patch=patch: client.ask('PATCH', path, patch))
-        assert {response.status_int for response in responses} == {200}
-        clients[0].ask('PATCH', path, [{'op': 'remove', 'path': '/instance_uuid'}])
-
-
-def test_one_claim_in_placement_at_once(clients):
-    """Before consumers have generations (1.28), the same PUT again succeeds, also at the same time."""
-    uuid = available(clients[0])
-    patch = [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}]
-    assert clients[0].ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
-    allocations = [{'resource_provider': {'uuid': uuid}, 'resources': {'CUSTOM_GOLD': 1}}]
-    body = {'allocations': allocations, 'project_id': 'p', 'user_id': 'u'}
-    path = f'/allocations/{instance(1)}'
-    for _ in range(20):
-        responses = at_once(clients[:4], lambda client, number: client.placement('PUT', path, body, version='1.11'))
-        assert [response.status_int for response in responses] == [204] * 4, [each.text for each in responses]
-        assert clients[0].placement('DELETE', path).status_int == 204
-
-
 PROCESSES = 4
 
 
