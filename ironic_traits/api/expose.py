@@ -118,7 +118,7 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
         exposed.definition = definition
         exposed.rules = checks.rules
         exposed.is_public = rule == PUBLIC
-        exposed.since = since
+        exposed.since, exposed.before = since, before
         exposed.query_since = query_since or {}
         exposed.statuses = statuses or ((204,) if returns is None else (200,))
         exposed.has_optional_body = bool(body and body.optional)

@@ -72,7 +72,8 @@ class Resource:
         :returns: (route, values of its path parameters, the whole path with placeholders). The placeholders are for
             ``str.format``, which puts the names of the parameters into them: ``{name}``.
         :raises webob.exc.HTTPNotFound: there is no resource at this path.
-        :raises webob.exc.HTTPMethodNotAllowed: the resource does not support the method.
+        :raises webob.exc.HTTPMethodNotAllowed: the resource does not support the method. The exception has the resource
+            as ``resource``, and as ``since`` the minor version that brought the first of its methods.
         """
         if segments and segments[0] in self.children:
             return self.children[segments[0]].find(segments[1:], method, taken, f'{path}/{segments[0]}')
@@ -85,7 +86,9 @@ class Resource:
             raise exc.HTTPNotFound
         if method not in routes:
             error = exc.HTTPMethodNotAllowed()
-            error.allow = sorted(routes)
+            error.allow, error.resource = sorted(routes), self
+            # Routes without a version are as old as the API.
+            error.since = min(getattr(route, 'since', 1) for route in routes.values())
             raise error
         return routes[method], parameters, path + _PARAMETER * len(segments)
 

@@ -257,3 +257,39 @@ def test_resources(client):
     for minor in VERSIONS:
         named = set(client.get('/v1', version=f'1.{minor}')) & set(NAMED_SINCE)
         assert named == {name for name, since in NAMED_SINCE.items() if since <= minor}
+
+
+WRITES = ('POST', 'PUT', 'PATCH', 'DELETE')
+#: {(path, the minor version before it): HTTP methods that Ironic 39 refuses with 405 there; the others get 404}
+REFUSED_EARLY = {
+    **dict.fromkeys((('allocations', 51), ('deploy_templates', 54)), WRITES),
+    **dict.fromkeys((('allocations/{0}', 51), ('deploy_templates/{0}', 54)), WRITES),
+    **dict.fromkeys((('conductors', 48), ('conductors/{0}', 48)), WRITES),
+    **dict.fromkeys((('inspection_rules', 95), ('inspection_rules/{0}', 95)), WRITES),
+    **dict.fromkeys((('runbooks', 91), ('runbooks/{0}', 91)), WRITES),
+    **dict.fromkeys((('shards', 81), ('volume', 31)), WRITES),
+    **dict.fromkeys((('portgroups', 22), ('portgroups/{0}', 22)), ('PUT',)),
+    **dict.fromkeys((('portgroups/{0}/ports', 23), ('portgroups/{0}/ports/detail', 23)), ()),
+    **dict.fromkeys((('nodes/{0}/portgroups', 23), ('nodes/{0}/portgroups/detail', 23)), ()),
+    **dict.fromkeys((('nodes/{0}/volume/connectors', 31), ('nodes/{0}/volume/targets', 31)), ()),
+    **dict.fromkeys((('volume/connectors', 31), ('volume/connectors/{0}', 31)), ()),
+    **dict.fromkeys((('volume/targets', 31), ('volume/targets/{0}', 31)), ()),
+    **dict.fromkeys((('nodes/{0}/vifs', 27), ('nodes/{0}/vifs/{0}', 27), ('nodes/{0}/vmedia', 88)), ()),
+    **dict.fromkeys((('nodes/{0}/bios', 39), ('nodes/{0}/bios/{0}', 39), ('nodes/{0}/firmware', 85)), ()),
+    **dict.fromkeys((('nodes/{0}/history', 77), ('nodes/{0}/history/{0}', 77), ('nodes/{0}/inventory', 80)), ()),
+    **dict.fromkeys((('nodes/{0}/allocation', 51), ('runbooks/{0}/traits', 111), ('runbooks/{0}/traits/A', 111)), ()),
+    # Ironic has none of these.
+    **dict.fromkeys([(name, 37) for name in ('capacity', 'changes', 'drift', 'explanations', 'facets', 'history')], ()),
+    **dict.fromkeys([(name, 37) for name in ('matches', 'mirrors', 'mirrors/a', 'mirrors/a/missing_nodes')], ()),
+    **dict.fromkeys([(name, 37) for name in ('traits', 'traits/A', 'traits/edits')], ()),
+    **dict.fromkeys([(name, 37) for name in ('reservations', 'reservations/{0}', 'reservations/{0}/renew')], ()),
+}
+
+
+@pytest.mark.parametrize(('place', 'refused'), REFUSED_EARLY.items(), ids=map(str, REFUSED_EARLY))
+def test_methods_before_their_version(client, place, refused):
+    path, minor = place
+    path = f'/v1/{path.format(client.node()["uuid"])}'
+    for method in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE'):
+        status = client.ask(method, path, version=f'1.{minor}').status_int
+        assert status == (405 if method in refused else 404), method

@@ -31,7 +31,6 @@ class NodeInventoryController(Resource):
         NodeInventory,
         of=access.node,
         since=SINCE,
-        before=405,
         body=Body(CLIENT_DATA, max_size=lambda conf: conf.inspection.max_data_size),
     )
     def put(self, context, node_ident, /, *, body):

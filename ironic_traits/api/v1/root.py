@@ -8,7 +8,7 @@ from webob import exc
 from ironic_traits.api import microversions, protocols, types
 from ironic_traits.api.expose import PUBLIC, expose
 from ironic_traits.api.placement.root import PlacementController
-from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
+from ironic_traits.api.resource import CONTEXT, METHODS, SUFFIXED, Resource
 from ironic_traits.api.v1 import unserved
 from ironic_traits.api.v1.allocations import AllocationsController
 from ironic_traits.api.v1.capacity import CapacityController
@@ -88,6 +88,9 @@ _CHILDREN = {
     'volume': VolumeController(),
 }
 
+#: The nouns of Ironic. Version 38 brought ours.
+_NOUNS = tuple(type(child) for child in _CHILDREN.values() if child.since != 38)
+
 
 class _V1(types.Base):
     """The Bare Metal API, but for the links to its resources."""
@@ -149,6 +152,9 @@ class RootController(Resource):
         except exc.HTTPNotFound:
             unserved.check(request.environ[CONTEXT], request.method, segments)
             raise
+        except exc.HTTPMethodNotAllowed as error:
+            _check_since(request, error)
+            raise
         # If the path ends in a parameter, the suffix may be part of its value: a node may be named "my.json".
         if has_suffix and path.endswith('}') and route.path_names[-1].endswith('_ident'):
             # For DELETE, the suffix is always part of a name: a repeated DELETE of "my.json" must not delete "my".
@@ -168,6 +174,20 @@ class RootController(Resource):
             'default_version': _version(context),
             'versions': [_version(context)],
         }
+
+
+def _check_since(request, error):
+    """Raise HTTPNotFound if a method is not allowed, but the client would not find the resource at its version.
+
+    As in Ironic, a noun refuses a method that it never has with 405, also before its own version.
+
+    :param error: as ``Resource.find`` raises it.
+    """
+    if request.environ[CONTEXT].minor >= error.since:
+        return
+    methods = [getattr(error.resource, name, None) for name in METHODS.get(request.method, ())]
+    if not isinstance(error.resource, _NOUNS) or any(method and method.before == 404 for method in methods):
+        raise exc.HTTPNotFound(f'{request.path} needs API version 1.{error.since}.') from None
 
 
 def _version(context):

@@ -29,6 +29,8 @@ _SINCE_AFTER_POLICY = {
     'baremetal:node:set_raid_state': (12, 406),
     'baremetal:driver:get_raid_logical_disk_properties': (12, 406),
 }
+#: Number of segments of /v1/nodes/{node}/vmedia and the like, of which Ironic knows no method before their version.
+_PART_OF_NODE = 4
 
 
 @functools.cache
@@ -61,6 +63,8 @@ def check(context, method, segments):
         case [_, 'nodes', _, 'states' | 'management', *_] | [_, 'drivers', _, 'raid', *_]:
             rules = rules or {'': None}
     if rules:
+        if len(segments) == _PART_OF_NODE:
+            _check_version(context, path, min(_SINCE.get(rule, (1, 404))[0] for rule in rules.values()), 404)
         raise failures.MethodNotAllowed(
             f'ironic-traits does not implement {method} {path}.', sorted(filter(None, rules))
         )
