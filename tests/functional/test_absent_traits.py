@@ -25,7 +25,10 @@ def node(client):
     return client.get('/v1/nodes/one')
 
 
-@pytest.mark.parametrize('path', ['/v1/nodes?', '/v1/nodes/detail?', '/v1/nodes?detail=true&', '/v1/chassis/{}/nodes?'])
+@pytest.mark.parametrize(
+    'path',
+    ['/v1/nodes?', '/v1/nodes/detail?', '/v1/nodes?detail=true&', '/v1/chassis/{}/nodes?', '/v1/facets?by=traits&'],
+)
 def test_a_trait_that_no_node_has(client, node, path):
     path = path.format(node['chassis_uuid'])
     assert warnings(client.ask('GET', f'{path}traits=CUSTOM_GPPU')) == expected('CUSTOM_GPPU')
@@ -47,8 +50,9 @@ def test_a_trait_that_no_node_has(client, node, path):
         'owner=nobody',
     ],
 )
-def test_no_warning(client, node, query):
-    assert warnings(client.ask('GET', f'/v1/nodes?{query}')) is None
+@pytest.mark.parametrize('path', ['nodes?', 'facets?by=owner&'])
+def test_no_warning(client, node, path, query):
+    assert warnings(client.ask('GET', f'/v1/{path}{query}')) is None
 
 
 def test_only_an_empty_page_costs_a_statement(client, node):
@@ -78,7 +82,8 @@ def test_conditional_requests(client, node):
     assert (warnings(other), other.headers['ETag']) == (expected('CUSTOM_GPPU'), tag)
 
 
-def test_traits_of_hidden_nodes(database_url):
+@pytest.mark.parametrize('has_index', [False, True])
+def test_traits_of_hidden_nodes(database_url, has_index):
     """For a member of a project, a trait of other nodes is like one that no node has."""
     with make_app(database_url, api__auth_strategy='noauth2') as app:
         client = Client(app)
@@ -86,6 +91,9 @@ def test_traits_of_hidden_nodes(database_url):
             node = {'driver': 'fake-hardware', 'name': name, 'owner': owner}
             assert ask_as(client, 'system', 'POST', '/v1/nodes', node).status_int == 201
             ask_as(client, 'system', 'PUT', f'/v1/nodes/{name}/traits/CUSTOM_{name.upper()}')
+        if has_index:
+            app.service.node_index.prepare(app.service)
+            app.service.node_index.wait()
         query = '/v1/nodes?traits=CUSTOM_OWN,CUSTOM_OTHER,CUSTOM_NONE'
         assert warnings(ask_as(client, 'project', 'GET', query)) == expected('CUSTOM_NONE', 'CUSTOM_OTHER')
         assert warnings(ask_as(client, 'system', 'GET', query)) == expected('CUSTOM_NONE')

@@ -3,8 +3,8 @@
 import wsme.types
 
 from ironic_traits import failures, spelling
-from ironic_traits.api import types
-from ironic_traits.api.expose import expose
+from ironic_traits.api import responses, types
+from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_filters
 from ironic_traits.inventory import facets
@@ -44,10 +44,20 @@ class FacetsController(Resource):
         filters, traits = node_filters.parse(context, query)
         limit = min(query.get('limit', _LIMIT), context.conf.api.max_limit)
         counts = facets.count(context, grant, by, filters, traits, limit)
-        return {
+        document = {
             'nodes': counts.nodes,
             'facets': {
                 name: [{'value': value, 'nodes': nodes} for value, nodes in values]
                 for name, values in counts.facets.items()
             },
         }
+        return Response(document, headers={} if counts.nodes else absences(context, grant, query))
+
+
+def absences(context, grant, query):
+    """Return the header about required traits that no node has which the caller may see, as a dict.
+
+    :param query: {query parameter: value} of a list of nodes.
+    """
+    names = facets.absent_traits(context, grant, node_filters.parse(context, query)[1])
+    return responses.warnings([f'No node that you may see has the trait {name}.' for name in names])

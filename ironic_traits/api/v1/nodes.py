@@ -4,12 +4,13 @@ import pecan
 import wsme.types
 
 from ironic_traits import failures
-from ironic_traits.api import conditional, paging, responses, types
+from ironic_traits.api import conditional, paging, types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, changes, node_fields, node_filters, node_patch, node_types
 from ironic_traits.api.v1.allocations import NodeAllocationController
+from ironic_traits.api.v1.facets import absences
 from ironic_traits.api.v1.node_children import NodeChildrenController
 from ironic_traits.api.v1.node_history import NodeHistoryController
 from ironic_traits.api.v1.node_inventory import NodeInventoryController
@@ -24,7 +25,7 @@ from ironic_traits.api.v1.portgroups import NodePortgroupsController
 from ironic_traits.api.v1.ports import NodePortsController
 from ironic_traits.api.v1.volume import NodeVolumeController
 from ironic_traits.deploy import states
-from ironic_traits.inventory import facets, node_columns, nodes
+from ironic_traits.inventory import node_columns, nodes
 from ironic_traits.resources.nodes import NODES
 
 FIELDS_QUERY = {'fields': [types.Names()]}
@@ -171,18 +172,12 @@ def list_page(context, grant, fields, links, query):
     def read():
         document = _read_page(context, grant, fields, links, query)
         if not document['nodes']:
-            headers.update(_warnings(context, grant, query))
+            headers.update(absences(context, grant, query))
         return document
 
     # The list of a chassis depends on the existence of the chassis, which is not in the change feed.
     body = read() if 'chassis_uuid' in query else conditional.nodes(context, read)
     return Response(body, headers=headers)
-
-
-def _warnings(context, grant, query):
-    """Return the header about required traits that no node has which the caller may see, as a dict."""
-    names = facets.absent_traits(context, grant, node_filters.parse(context, query)[1])
-    return responses.warnings([f'No node that you may see has the trait {name}.' for name in names])
 
 
 def _read_page(context, grant, fields, links, query):
