@@ -63,6 +63,18 @@ def test_workers_of_a_host_are_one_conductor(client, worker):
     assert client.get('/v1/conductors/a')['alive'] is False
 
 
+def test_hosts_of_a_driver(client, worker):
+    """A driver has the hosts of its alive workers, each once, and none without workers."""
+    assert [each['hosts'] for each in client.get('/v1/drivers')['drivers']] == [[]]
+    worker('b', 'rack1')
+    worker('a')
+    worker('a')
+    worker('silent', silent=100)
+    worker('other', drivers=['ipmi'])
+    assert client.get('/v1/drivers')['drivers'][0]['hosts'] == ['a', 'b']
+    assert client.get(f'/v1/drivers/{FAKE}')['hosts'] == ['a', 'b']
+
+
 def test_pages(client, worker):
     for name, group in (('b', ''), ('c', 'z'), ('a', 'y')):
         worker(name, group)
