@@ -51,7 +51,7 @@ def is_taken(response, path, body):
     return all(uuid in f'{path} {body}' for uuid in _UUID.findall(response.text) if uuid[9:19] == '0000-4000-')
 
 
-@pytest.mark.parametrize('persona', ['stranger_admin', 'stranger_member'])
+@pytest.mark.parametrize('persona', [f'stranger_{role}' for role in ('admin', 'manager', 'member', 'reader')])
 @pytest.mark.parametrize('route', routes(), ids=str)
 def test_what_the_caller_may_not_see_does_not_exist(ask, both, route, persona):
     if route.path.startswith('/placement') and persona == 'stranger_admin':
