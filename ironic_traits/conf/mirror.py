@@ -51,7 +51,7 @@ OPTIONS = [
         min=0.1,
         default=30,
         help='Seconds between two requests for the ports, portgroups, chassis and allocations that have changed in a '
-        'cloud, and for the data of inspections that have ended since.',
+        'cloud, for the data of inspections that have ended since, and for items with conflicts.',
     ),
     cfg.FloatOpt(
         'deletions_interval',

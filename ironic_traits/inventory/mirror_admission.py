@@ -1,8 +1,6 @@
 """Checks which nodes of a cloud can be stored: uuids, names and instances are unique, and the traits are limited.
 
-Within a cloud, these values are unique at each moment. But nodes are read one after another, so a node may get the name
-of another one whose change has not been read yet. Such a node is *deferred*: it is stored when it is read again. If a
-node of another cloud, or of this service itself, has the value, this is a *conflict*, which is reported.
+See ``mirror_uniqueness`` for nodes that are deferred, and for conflicts.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,8 +11,10 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
+from ironic_traits.inventory import mirror_uniqueness
 from ironic_traits.inventory.eligibility import LIVE
 from ironic_traits.inventory.mirror_clouds import Turn
+from ironic_traits.inventory.mirror_uniqueness import Holder
 from ironic_traits.inventory.node_providers import CONSUMER
 
 _NODES = tables.nodes
@@ -42,7 +42,7 @@ class Admission:
     :param limit: maximum number of traits of a node.
     :param held: {uuid: why the node that is stored must stay, as a sentence}, of nodes that were created again.
     :ivar reasons: {uuid: what conflicts, as sentences}.
-    :ivar deferred: uuids of nodes that are stored later.
+    :ivar deferred: {uuid of a node that is stored later: uuid of the node whose data here is outdated}.
     """
 
     def __init__(
@@ -56,14 +56,20 @@ class Admission:
         self._connection, self._turn, self._present, self._limit = connection, turn, present, limit
         self._held = held
         self.reasons: dict[str, str] = {}
-        self.deferred: set[str] = set()
+        self.deferred: dict[str, str] = {}
 
-    def admit(self, mirrored: Sequence[MirroredNode]) -> list[MirroredNode]:
-        """Return the nodes that can be stored now, with the values that can be stored."""
+    def admit(self, mirrored: Sequence[MirroredNode], is_final: bool) -> list[MirroredNode]:
+        """Return the nodes that can be stored now, with the values that can be stored.
+
+        :param is_final: see ``mirror_uniqueness.check``.
+        """
         for node in mirrored:
             self._add(node, node.problem)
         admitted = [node for node in mirrored if self._is_ours(node)]
-        return self._with_unique_instances(self._with_unique_names(admitted))
+        rows = [node.row for node in admitted]
+        self.deferred, taken = mirror_uniqueness.check(self._connection, self._turn, _NODES, rows, is_final)
+        stored = [node for node in admitted if node.row['uuid'] not in self.deferred]
+        return [self._without(node, taken.get(node.row['uuid'], {})) for node in stored]
 
     def limited(self, node: MirroredNode, others: AbstractSet[str] = frozenset()) -> MirroredNode:
         """Return a node without the traits that exceed the limit, together with the traits of other sources."""
@@ -102,54 +108,21 @@ class Admission:
         self._add(node, f'{_owner(row.origin)} has a node with this uuid, which is left as it is.')
         return False
 
-    def _with_unique_names(self, mirrored: Sequence[MirroredNode]) -> list[MirroredNode]:
-        nodes, holders = self._unique(mirrored, 'name')
-        return [
-            self._without(
-                node,
-                {'name': None},
-                f'{_owner(holder.origin)} has a node named {node.row["name"]}: here, it has no name.',
-            )
-            if (holder := holders.get(node.row['name']))
-            else node
-            for node in nodes
-        ]
+    def _without(self, node: MirroredNode, holders: Mapping[str, Holder]) -> MirroredNode:
+        """Return a node without the values that other nodes here have.
 
-    def _with_unique_instances(self, mirrored: Sequence[MirroredNode]) -> list[MirroredNode]:
-        nodes, holders = self._unique(mirrored, 'instance_uuid')
-        return [self._held_out(node, holders.get(node.row['instance_uuid'])) for node in nodes]
-
-    def _held_out(self, node: MirroredNode, holder: sa.Row | None) -> MirroredNode:
-        """Return the node. If another node here has its instance, remove the instance, and set maintenance."""
-        if holder is None:
-            return node
-        instance = node.row['instance_uuid']
-        reason = f'{_owner(holder.origin)} has instance {instance} on node {holder.uuid}: here, it is in maintenance.'
-        changes = {'instance_uuid': None, 'maintenance': True, 'maintenance_reason': reason}
-        return self._without(node, changes, reason)
-
-    def _unique(self, mirrored: Sequence[MirroredNode], column: str) -> tuple[list[MirroredNode], dict[str, sa.Row]]:
-        """Return the nodes that need not be deferred because of a unique column, and other nodes with their values.
-
-        :returns: (nodes, {value: row with ``uuid`` and ``origin`` of the other node that has it}).
+        Without its instance, a node looks free, so it is in maintenance.
         """
-        by_value: dict[str, MirroredNode] = {}
-        for node in sorted(mirrored, key=_written_at, reverse=True):
-            value = node.row[column]
-            if value is not None and by_value.setdefault(value, node) is not node:
-                self.deferred.add(node.row['uuid'])
-        uuids = [node.row['uuid'] for node in mirrored if node.row['uuid'] not in self.deferred]
-        statement = sa.select(_NODES.c.uuid, _NODES.c.origin, _NODES.c[column].label('value')).where(
-            _NODES.c[column].in_(list(by_value)), _NODES.c.uuid.not_in(uuids)
-        )
-        holders = {row.value: row for row in self._connection.execute(statement)}
-        for value, holder in holders.items():
-            if holder.origin == self._turn.cloud:
-                self.deferred.add(by_value[value].row['uuid'])
-        return [node for node in mirrored if node.row['uuid'] not in self.deferred], holders
-
-    def _without(self, node: MirroredNode, changes: Values, reason: str) -> MirroredNode:
-        self._add(node, reason)
+        changes: Values = {}
+        for name, holder in holders.items():
+            who, value = _owner(holder.origin), node.row[name]
+            if name == 'name':
+                reason = f'{who} has a node named {value}: here, it has no name.'
+            else:
+                reason = f'{who} has instance {value} on node {holder.uuid}: here, it is in maintenance.'
+                changes |= {'maintenance': True, 'maintenance_reason': reason}
+            changes[name] = None
+            self._add(node, reason)
         return node._replace(row=node.row | changes)
 
     def _add(self, node: MirroredNode, reason: str) -> None:
@@ -160,7 +133,3 @@ class Admission:
 
 def _owner(origin: str | None) -> str:
     return f'Cloud {origin}' if origin else 'This service'
-
-
-def _written_at(node: MirroredNode) -> str:
-    return str(node.row['updated_at'] or node.row['created_at'])

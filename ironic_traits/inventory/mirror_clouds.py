@@ -166,6 +166,20 @@ def _of(cloud: str, uuids: Collection[str]) -> sa.Select:
     return sa.select(columns.uuid, columns.reason).where(columns.cloud == cloud, columns.uuid.in_(list(uuids)))
 
 
+def conflicting(context: Reader, cloud: str, after: str, limit: int) -> Sequence[sa.Row]:
+    """Return some items of a cloud with conflicts, [row with ``uuid`` and ``resource``, …], sorted by uuid.
+
+    Without the nodes whose uuids are those of other nodes here: these conflicts seldom end, and may be many.
+
+    :param after: a uuid; '' to begin.
+    """
+    columns, nodes = _CONFLICTS.c, tables.nodes
+    other = sa.exists().where(nodes.c.uuid == columns.uuid, sa.func.coalesce(nodes.c.origin, '') != cloud)
+    statement = sa.select(columns.uuid, columns.resource).where(columns.cloud == cloud, columns.uuid > after, ~other)
+    with context.read() as connection:
+        return connection.execute(statement.order_by(columns.uuid).limit(limit)).all()
+
+
 def _number(table: sa.Table, condition: sa.ColumnElement[bool]) -> sa.ScalarSelect:
     return sa.select(sa.func.count()).select_from(table).where(condition).correlate(_CLOUDS).scalar_subquery()
 

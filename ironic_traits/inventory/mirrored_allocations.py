@@ -6,19 +6,19 @@ transaction that changes ``allocation_uuid``. Therefore a node never has an allo
 here.
 """
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
-from ironic_traits.inventory import mirror_clouds, mirrored_nodes
+from ironic_traits.inventory import mirror_clouds, mirror_uniqueness, mirrored_nodes
 from ironic_traits.inventory.allocations import ALLOCATING, ERROR
 from ironic_traits.inventory.mirror_clouds import Turn
-from ironic_traits.inventory.mirrored_nodes import Stored
+from ironic_traits.inventory.mirror_uniqueness import Holder, Stored, store_batches
 from ironic_traits.resources.values import differ
 
 RESOURCE = 'allocations'
@@ -29,25 +29,17 @@ COLUMNS = tuple(column.name for column in TABLE.c if column.name not in ('id', '
 BATCH = 100
 
 
-def store(context: Context, turn: Turn, rows: Sequence[Values]) -> Stored:
+def store(context: Context, turn: Turn, rows: Sequence[Values], is_final: bool = False) -> Stored:
     """Store new and changed allocations of a cloud.
 
     :param rows: [{column: value} of COLUMNS and ``uuid``, …], each allocation once.
-    :returns: the result. Allocations are deferred if the data of their nodes here is outdated.
+    :param is_final: whether to defer none of them. What cannot be stored is a conflict.
+    :returns: the result. Allocations are also deferred if the data of their nodes here is outdated.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
     """
-    written, deferred = 0, set[str]()
     differing = _differing(context, turn, rows)
-    for start in range(0, len(differing), BATCH):
-        batch = differing[start : start + BATCH]
-        try:
-            stored = _store(context, turn, batch)
-            written += stored.written
-            deferred |= stored.deferred
-        except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError):
-            # Another transaction has written the same name, or deleted the node, in the meantime.
-            deferred |= {row['uuid'] for row in batch}
-    return Stored(written, frozenset(deferred))
+    size = len(differing) or 1 if is_final else BATCH
+    return store_batches(functools.partial(_store, context, turn, is_final=is_final), differing, size, RESOURCE)
 
 
 def _differing(context: Context, turn: Turn, rows: Sequence[Values]) -> list[Values]:
@@ -76,14 +68,14 @@ def _differs(turn: Turn, present: sa.Row | None, row: Values) -> bool:
 
 
 @retried
-def _store(context: Context, turn: Turn, batch: Sequence[Values]) -> Stored:
+def _store(context: Context, turn: Turn, batch: Sequence[Values], is_final: bool) -> Stored:
     uuids = [row['uuid'] for row in batch]
     with context.write() as connection:
         mirror_clouds.renew(connection, turn)
         nodes = mirrored_nodes.take_many(connection, {row['node_uuid'] for row in batch} - {None})
         present = _present(connection, uuids)
         check = _Check(connection, turn, nodes, present)
-        admitted = check.admit(batch)
+        admitted = check.admit(batch, is_final)
         changed = [row['uuid'] for row in admitted if row['uuid'] in present]
         if changed:
             # Two allocations may have exchanged their names.
@@ -94,7 +86,7 @@ def _store(context: Context, turn: Turn, batch: Sequence[Values]) -> Stored:
             connection.execute((sa.insert(TABLE) if is_new else _update(row['uuid'])).values(values))
         mirror_clouds.report(connection, turn, RESOURCE, uuids, check.reasons)
         mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + len(admitted))
-        return Stored(len(admitted), frozenset(check.deferred))
+        return Stored(len(admitted), check.deferred)
 
 
 def _update(uuid: str) -> sa.Update:
@@ -102,12 +94,12 @@ def _update(uuid: str) -> sa.Update:
 
 
 class _Check:
-    """Checks which allocations of a cloud can be stored. See ``mirror_admission``.
+    """Checks which allocations of a cloud can be stored. See ``mirror_uniqueness``.
 
     :param nodes: {uuid: row with ``origin`` and ``allocation_uuid``} of the nodes that they hold. The nodes are locked.
     :param present: {uuid: row} of the allocations that are stored.
     :ivar reasons: {uuid: what conflicts, as a sentence}.
-    :ivar deferred: uuids of allocations that are stored later.
+    :ivar deferred: as ``Stored.deferred``.
     """
 
     def __init__(
@@ -115,12 +107,18 @@ class _Check:
     ) -> None:
         self._connection, self._turn, self._nodes, self._present = connection, turn, nodes, present
         self.reasons: dict[str, str] = {}
-        self.deferred: set[str] = set()
+        self.deferred: dict[str, tuple[str, str]] = {}
 
-    def admit(self, batch: Sequence[Values]) -> list[Values]:
-        """Return the allocations that can be stored now, with the values that can be stored."""
+    def admit(self, batch: Sequence[Values], is_final: bool) -> list[Values]:
+        """Return the allocations that can be stored now, with the values that can be stored.
+
+        :param is_final: see ``store``.
+        """
         self._left_out = mirror_clouds.reported(self._connection, self._turn.cloud, [row['node_uuid'] for row in batch])
-        return self._with_unique_names([row for row in batch if self._is_ours(row) and self._has_node(row)])
+        rows = [row for row in batch if self._is_ours(row) and self._has_node(row, is_final)]
+        outdated, taken = mirror_uniqueness.check(self._connection, self._turn, TABLE, rows, is_final)
+        self.deferred |= {uuid: (RESOURCE, other) for uuid, other in outdated.items()}
+        return [self._without(row, taken.get(row['uuid'], {})) for row in rows if row['uuid'] not in outdated]
 
     def _is_ours(self, row: Values) -> bool:
         present = self._present.get(row['uuid'])
@@ -130,42 +128,32 @@ class _Check:
         self.reasons[row['uuid']] = f'{owner} has an allocation with this uuid, which is left as it is.'
         return False
 
-    def _has_node(self, row: Values) -> bool:
+    def _has_node(self, row: Values, is_final: bool) -> bool:
         """Whether the allocation has no node, or its node has this allocation here."""
+        outdated = mirrored_nodes.RESOURCE, row['node_uuid']
         if row['node_uuid'] is None:
             return True
         node = self._nodes.get(row['node_uuid'])
         if node and node.origin == self._turn.cloud:
             if node.allocation_uuid == row['uuid']:
                 return True
-            if node.uuid in self._left_out:
+            if is_final or node.uuid in self._left_out:
                 # A conflict, because the node may stay as it is. If it changes, its allocation is read with it.
                 self.reasons[row['uuid']] = f'Its node {node.uuid} does not have it here.'
             else:
-                self.deferred.add(row['uuid'])
-        elif node or row['node_uuid'] in self._left_out:
+                self.deferred[row['uuid']] = outdated
+        elif node or is_final or row['node_uuid'] in self._left_out:
             self.reasons[row['uuid']] = f'Its node {row["node_uuid"]} is not one of cloud {self._turn.cloud} here.'
         else:
-            self.deferred.add(row['uuid'])
+            self.deferred[row['uuid']] = outdated
         return False
 
-    def _with_unique_names(self, rows: Sequence[Values]) -> list[Values]:
-        """Return allocations without the names that others here have, and without those that must be deferred."""
-        by_name = {row['name']: row['uuid'] for row in rows if row['name'] is not None}
-        statement = sa.select(TABLE.c.name, TABLE.c.origin).where(
-            TABLE.c.name.in_(list(by_name)), TABLE.c.uuid.not_in([row['uuid'] for row in rows])
-        )
-        taken = {row.name: row.origin for row in self._connection.execute(statement)}
-        for name, origin in taken.items():
-            if origin == self._turn.cloud:
-                self.deferred.add(by_name[name])
-            else:
-                owner = f'Cloud {origin}' if origin else 'This service'
-                self.reasons[by_name[name]] = f'{owner} has an allocation named {name}: here, it has no name.'
-        # If two allocations had the same name one after the other, the data of the first one is outdated.
-        self.deferred |= {row['uuid'] for row in rows if row['name'] and by_name[row['name']] != row['uuid']}
-        kept = [row for row in rows if row['uuid'] not in self.deferred]
-        return [row | {'name': None} if row['name'] in taken else row for row in kept]
+    def _without(self, row: Values, holders: Mapping[str, Holder]) -> Values:
+        """Return an allocation without the name that another one here has."""
+        for name, holder in holders.items():
+            owner = f'Cloud {holder.origin}' if holder.origin else 'This service'
+            self.reasons[row['uuid']] = f'{owner} has an allocation named {row[name]}: here, it has no name.'
+        return row | dict.fromkeys(holders)
 
 
 @retried

@@ -9,7 +9,6 @@ import datetime
 import functools
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -29,6 +28,7 @@ from ironic_traits.inventory import (
     mirror_clouds,
     mirror_deletions,
     mirror_kept_nodes,
+    mirror_uniqueness,
     mirror_written_traits,
     new_nodes,
     node_providers,
@@ -38,6 +38,7 @@ from ironic_traits.inventory import (
 )
 from ironic_traits.inventory.mirror_admission import Admission, MirroredNode
 from ironic_traits.inventory.mirror_clouds import Turn
+from ironic_traits.inventory.mirror_uniqueness import Stored, total
 from ironic_traits.inventory.node_traits import NodeEdit
 from ironic_traits.inventory.secrets import is_mask, with_masks
 from ironic_traits.inventory.single_node import MOMENT
@@ -56,58 +57,40 @@ COLUMNS = tuple(
     if column.name not in ('id', 'uuid', 'generation', 'configdrive', 'origin') and not is_mask(column)
 )
 _READ = tuple(_NODES.c[name] for name in ('id', 'uuid', 'origin', *COLUMNS))
-#: Columns with unique values.
-_UNIQUE = ('name', 'instance_uuid')
 #: Maximum number of nodes that one transaction writes.
 BATCH = 100
 
 
-class Stored(NamedTuple):
-    """The result of ``store``.
-
-    :ivar written: number of nodes or records that were inserted or changed.
-    :ivar deferred: uuids of items that can be stored only after the outdated data of another item of the cloud.
-    """
-
-    written: int
-    deferred: frozenset[str]
-
-
-def store(context: Context, turn: Turn, mirrored: Sequence[MirroredNode]) -> Stored:
+def store(context: Context, turn: Turn, mirrored: Sequence[MirroredNode], is_final: bool = False) -> Stored:
     """Store new and changed nodes of a cloud.
 
     :param mirrored: nodes, each once.
+    :param is_final: whether to defer none of them, and to store them in one transaction.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
     """
     context.writers.id_of(context, turn.source)
-    written, deferred = 0, set[str]()
+    results = []
     differing = _differing(context, turn, mirrored)
-    for start in range(0, len(differing), BATCH):
-        batch = differing[start : start + BATCH]
+    size = len(differing) or 1 if is_final else BATCH
+    for batch in (differing[start : start + size] for start in range(0, len(differing), size)):
         try:
-            stored = _store(context, turn, batch)
+            results.append(_store(context, turn, batch, is_final))
         except (db_exception.DBDuplicateEntry, new_nodes.Unusual, failures.Failure):
-            stored = _store_singly(context, turn, batch)
-        written += stored.written
-        deferred |= stored.deferred
-    return Stored(written, frozenset(deferred))
+            results += [_store_alone(context, turn, node, is_final) for node in batch]
+    return total(results)
 
 
-def _store_singly(context: Context, turn: Turn, batch: Sequence[MirroredNode]) -> Stored:
-    """Store each node in its own transaction, and report those that cannot be stored."""
-    written, deferred = 0, set[str]()
-    for node in batch:
-        uuid = node.row['uuid']
-        try:
-            stored = _store(context, turn, [node], alone=True)
-            written += stored.written
-            deferred |= stored.deferred
-        except db_exception.DBDuplicateEntry:
-            deferred.add(uuid)
-        except failures.Failure as failure:
-            LOG.warning('Node %s of cloud %s cannot be stored: %s', uuid, turn.cloud, failure)
-            report(context, turn, RESOURCE, {uuid: str(failure)})
-    return Stored(written, frozenset(deferred))
+def _store_alone(context: Context, turn: Turn, node: MirroredNode, is_final: bool) -> Stored:
+    """Store a node in its own transaction. If it cannot be stored, report it."""
+    uuid = node.row['uuid']
+    try:
+        return _store(context, turn, [node], is_final, alone=True)
+    except db_exception.DBDuplicateEntry:
+        return Stored(0, {uuid: (RESOURCE, uuid)})
+    except failures.Failure as failure:
+        LOG.warning('Node %s of cloud %s cannot be stored: %s', uuid, turn.cloud, failure)
+        report(context, turn, RESOURCE, {uuid: str(failure)})
+        return Stored(0, {})
 
 
 @retried
@@ -151,9 +134,10 @@ def _changes(row: sa.Row, new: Values) -> Values:
 
 
 @retried
-def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], alone: bool = False) -> Stored:
+def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], is_final: bool, alone: bool = False) -> Stored:
     """Store nodes in one transaction.
 
+    :param is_final: see ``mirror_uniqueness.check``.
     :param alone: whether a node for which ``new_nodes.create`` raises Unusual can be stored. Then ``batch`` has one
         node.
     :raises db_exception.DBDuplicateEntry: another node has a unique value.
@@ -166,7 +150,7 @@ def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], alone: b
         created = {node.row['uuid']: node.row['created_at'] for node in batch}
         held = mirror_deletions.end_replaced(context, connection, turn, moment, (created, present))
         admission = Admission(connection, turn, present, context.conf.inventory.max_traits_per_node, held)
-        admitted = admission.admit(mirror_claims.overlaid(connection, batch))
+        admitted = admission.admit(mirror_claims.overlaid(connection, batch), is_final)
         names.ensure(connection, tables.traits, {name for node in admitted for name in node.traits})
         _ensure_chassis(connection, admitted)
         new = [node for node in admitted if node.row['uuid'] not in present]
@@ -183,7 +167,7 @@ def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], alone: b
         admission.check_holders(uuids)
         mirror_clouds.report(connection, turn, RESOURCE, uuids, admission.reasons)
         mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + written)
-        return Stored(written, frozenset(admission.deferred))
+        return Stored(written, {uuid: (RESOURCE, other) for uuid, other in admission.deferred.items()})
 
 
 def take_many(connection: sa.Connection, uuids: Collection[str]) -> dict[str, sa.Row]:
@@ -263,7 +247,7 @@ def _update(
 ) -> set[int]:
     """Write the columns of nodes that differ, and return the ids of these nodes."""
     differing = [(row, changes) for row, node in changed if (changes := _changes(row, node.row))]
-    for name in _UNIQUE:
+    for name in mirror_uniqueness.columns(_NODES):
         # Two nodes may have exchanged their values.
         ids = [row.id for row, changes in differing if name in changes and getattr(row, name) is not None]
         if ids:

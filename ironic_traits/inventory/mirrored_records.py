@@ -1,20 +1,19 @@
 """The chassis, portgroups and ports of clouds, as ironic-traits-mirror has read them."""
 
 import datetime
+import functools
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
-from ironic_traits.inventory import mirror_clouds, mirrored_nodes
+from ironic_traits.inventory import mirror_clouds, mirror_uniqueness, mirrored_nodes
 from ironic_traits.inventory.chassis import CHASSIS
 from ironic_traits.inventory.mirror_clouds import Turn
-from ironic_traits.inventory.mirrored_nodes import Stored
+from ironic_traits.inventory.mirror_uniqueness import Holder, Stored, store_batches
 from ironic_traits.inventory.portgroups import PORTGROUPS
 from ironic_traits.inventory.ports import PORTS
 from ironic_traits.inventory.record_kinds import Kind
@@ -23,8 +22,6 @@ from ironic_traits.resources.values import differ
 
 #: {name of the resource: Kind}. Each comes after those that it refers to.
 KINDS = {kind.resource.name: kind for kind in (CHASSIS, PORTGROUPS, PORTS)}
-#: {name of the resource: columns with unique values}.
-_UNIQUE = {'chassis': (), 'portgroups': ('name', 'address'), 'ports': ('name', 'address')}
 #: Maximum number of records that one transaction writes.
 BATCH = 200
 #: Maximum number of items that ``written_before`` returns.
@@ -36,25 +33,18 @@ def columns(kind: Kind) -> list[str]:
     return [column.name for column in kind.table.c if column.name not in ('id', 'uuid')]
 
 
-def store(context: Context, turn: Turn, kind: Kind, rows: Sequence[Values]) -> Stored:
+def store(context: Context, turn: Turn, kind: Kind, rows: Sequence[Values], is_final: bool = False) -> Stored:
     """Store new and changed records of a cloud.
 
     :param rows: [{column: value} of ``columns`` and ``uuid``, …], each record once.
-    :returns: the result. Records are deferred if their node or portgroup is not stored yet.
+    :param is_final: whether to defer none of them. Those that cannot be stored are conflicts.
+    :returns: the result. Records are also deferred if their node or portgroup is not stored yet.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
     """
-    written, deferred = 0, set[str]()
     differing = _differing(context, turn, kind, rows)
-    for start in range(0, len(differing), BATCH):
-        batch = differing[start : start + BATCH]
-        try:
-            stored = _store(context, turn, kind, batch)
-            written += stored.written
-            deferred |= stored.deferred
-        except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError):
-            # Another transaction has written the same value, or deleted the node, in the meantime.
-            deferred |= {row['uuid'] for row in batch}
-    return Stored(written, frozenset(deferred))
+    size = len(differing) or 1 if is_final else BATCH
+    write = functools.partial(_store, context, turn, kind, is_final=is_final)
+    return store_batches(write, differing, size, kind.resource.name)
 
 
 def _differing(context: Context, turn: Turn, kind: Kind, rows: Sequence[Values]) -> list[Values]:
@@ -77,14 +67,16 @@ def _changes(kind: Kind, present: sa.Row | None, row: Values) -> Values:
 
 
 @retried
-def _store(context: Context, turn: Turn, kind: Kind, batch: Sequence[Values]) -> Stored:
+def _store(context: Context, turn: Turn, kind: Kind, batch: Sequence[Values], is_final: bool) -> Stored:
     table, uuids = kind.table, [row['uuid'] for row in batch]
     with context.write() as connection:
         mirror_clouds.renew(connection, turn)
         node_uuids = {row['node_uuid'] for row in batch} if kind.has_node else set()
         nodes = mirrored_nodes.take_many(connection, node_uuids)
         check = _Check(connection, turn, kind, nodes)
-        admitted = check.admit(batch)
+        admitted = check.admit(batch, is_final)
+        left_out = check.reasons.keys() - {row['uuid'] for row in admitted}
+        deleted = _delete_left_out(connection, turn, kind, left_out)
         present = _present(connection, kind, uuids)
         _vacate(connection, kind, [(present[row['uuid']], row) for row in admitted if row['uuid'] in present])
         new = [with_masks(table, row) for row in admitted if row['uuid'] not in present]
@@ -95,14 +87,28 @@ def _store(context: Context, turn: Turn, kind: Kind, batch: Sequence[Values]) ->
                 # All columns, because some were vacated.
                 connection.execute(sa.update(table).where(table.c.uuid == row['uuid']).values(with_masks(table, row)))
         mirror_clouds.report(connection, turn, kind.resource.name, uuids, check.reasons)
-        mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + len(admitted))
-        return Stored(len(admitted), frozenset(check.deferred))
+        written = len(admitted) + deleted
+        mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + written)
+        return Stored(written, check.deferred)
+
+
+def _delete_left_out(connection: sa.Connection, turn: Turn, kind: Kind, uuids: Collection[str]) -> int:
+    """Delete the earlier data of records that can no longer be stored, and return their number.
+
+    Other records of the cloud may have the earlier values by now.
+    """
+    table = kind.table
+    if not uuids or not kind.has_node:
+        return 0
+    ours = sa.select(tables.nodes.c.uuid).where(tables.nodes.c.origin == turn.cloud)
+    same = table.c.uuid.in_(list(uuids)), table.c.node_uuid.in_(ours)
+    return connection.execute(sa.delete(table).where(*same)).rowcount
 
 
 def _vacate(connection: sa.Connection, kind: Kind, pairs: Sequence[tuple[sa.Row, Values]]) -> None:
     """Put placeholders into unique columns that change: two records may have exchanged their values."""
     table = kind.table
-    for name in _UNIQUE[kind.resource.name]:
+    for name in mirror_uniqueness.columns(table):
         ids = [present.id for present, row in pairs if getattr(present, name) not in (None, row[name])]
         if ids:
             placeholder = sa.null() if table.c[name].nullable else sa.func.substr(table.c.uuid, 20, 17)
@@ -110,28 +116,33 @@ def _vacate(connection: sa.Connection, kind: Kind, pairs: Sequence[tuple[sa.Row,
 
 
 class _Check:
-    """Checks which records of a cloud can be stored. See ``mirror_admission``.
+    """Checks which records of a cloud can be stored. See ``mirror_uniqueness``.
 
     :param nodes: {uuid: row with ``origin``} of the nodes of the records. The nodes are locked.
     :ivar reasons: {uuid: what conflicts, as a sentence}.
-    :ivar deferred: uuids of records that are stored later.
+    :ivar deferred: as ``Stored.deferred``.
     """
 
     def __init__(self, connection: sa.Connection, turn: Turn, kind: Kind, nodes: Mapping[str, sa.Row]) -> None:
         self._connection, self._turn, self._kind, self._nodes = connection, turn, kind, nodes
         self.reasons: dict[str, str] = {}
-        self.deferred: set[str] = set()
+        self.deferred: dict[str, tuple[str, str]] = {}
 
-    def admit(self, batch: Sequence[Values]) -> list[Values]:
-        """Return the records that can be stored now."""
+    def admit(self, batch: Sequence[Values], is_final: bool) -> list[Values]:
+        """Return the records that can be stored now.
+
+        :param is_final: see ``store``.
+        """
         foreign = self._foreign([row['uuid'] for row in batch])
         self.reasons |= dict.fromkeys(foreign, f'Another {self._kind.what} here has the same uuid.')
         admitted = [row for row in batch if row['uuid'] not in foreign]
         admitted = [row for row in admitted if self._has_node(row)] if self._kind.has_node else admitted
         admitted = self._in_portgroups(admitted) if 'portgroup_uuid' in self._kind.table.c else admitted
-        for name in _UNIQUE[self._kind.resource.name]:
-            admitted = self._unique(admitted, name)
-        return admitted
+        if is_final:
+            for uuid, (resource, other) in self.deferred.items():
+                self.reasons[uuid] = f'Its {resource.removesuffix("s")} {other} is not stored here.'
+            self.deferred = {}
+        return self._unique(admitted, is_final)
 
     def _foreign(self, uuids: Collection[str]) -> set[str]:
         """Return the uuids of records here that belong to nodes outside the cloud."""
@@ -144,7 +155,7 @@ class _Check:
     def _has_node(self, row: Values) -> bool:
         node = self._nodes.get(row['node_uuid'])
         if node is None:
-            self.deferred.add(row['uuid'])
+            self.deferred[row['uuid']] = mirrored_nodes.RESOURCE, row['node_uuid']
         elif node.origin != self._turn.cloud:
             self.reasons[row['uuid']] = f'Its node {node.uuid} is not one of cloud {self._turn.cloud} here.'
         return node is not None and node.origin == self._turn.cloud
@@ -153,29 +164,35 @@ class _Check:
         uuids = {row['portgroup_uuid'] for row in rows} - {None}
         columns = tables.portgroups.c
         present = set(self._connection.scalars(sa.select(columns.uuid).where(columns.uuid.in_(uuids))))
-        self.deferred |= {row['uuid'] for row in rows if row['portgroup_uuid'] in uuids - present}
+        absent = uuids - present
+        self.deferred |= {
+            row['uuid']: (PORTGROUPS.resource.name, row['portgroup_uuid'])
+            for row in rows
+            if row['portgroup_uuid'] in absent
+        }
         return [row for row in rows if row['uuid'] not in self.deferred]
 
-    def _unique(self, rows: Sequence[Values], name: str) -> list[Values]:
-        """Return the records whose value of a unique column is not in another record."""
-        by_value: dict[Any, Values] = {}
+    def _unique(self, rows: Sequence[Values], is_final: bool) -> list[Values]:
+        """Return the records without the values that other records have.
+
+        A record that needs the value, such as a port its MAC address, is left out.
+        """
+        resource, table = self._kind.resource.name, self._kind.table
+        outdated, taken = mirror_uniqueness.check(self._connection, self._turn, table, rows, is_final)
+        self.deferred |= {uuid: (resource, other) for uuid, other in outdated.items()}
         for row in rows:
-            if row[name] is not None and by_value.setdefault(row[name], row) is not row:
-                self.deferred.add(row['uuid'])
-        table, nodes = self._kind.table, tables.nodes
-        statement = (
-            sa.select(table.c[name], nodes.c.origin, nodes.c.uuid)
-            .join(nodes, nodes.c.uuid == table.c.node_uuid)
-            .where(table.c[name].in_(list(by_value)), table.c.uuid.not_in([row['uuid'] for row in rows]))
-        )
-        for value, origin, node_uuid in self._connection.execute(statement):
-            if origin == self._turn.cloud:
-                self.deferred.add(by_value[value]['uuid'])
-            else:
-                what = self._kind.what
-                reason = f'A {what} of node {node_uuid} has the same {name}, {value}: this one is left out.'
-                self.reasons[by_value[value]['uuid']] = reason
-        return [row for row in rows if row['uuid'] not in self.deferred and row['uuid'] not in self.reasons]
+            if holders := taken.get(row['uuid']):
+                self.reasons[row['uuid']] = ' '.join(self._reason(row, *each) for each in holders.items())
+        return [
+            row | dict.fromkeys(taken.get(row['uuid'], ()))
+            for row in rows
+            if row['uuid'] not in outdated and all(table.c[name].nullable for name in taken.get(row['uuid'], ()))
+        ]
+
+    def _reason(self, row: Values, name: str, holder: Holder) -> str:
+        what = self._kind.what
+        effect = 'here, it has none' if self._kind.table.c[name].nullable else 'this one is left out'
+        return f'A {what} of node {holder.node_uuid} has the same {name}, {row[name]}: {effect}.'
 
 
 @retried

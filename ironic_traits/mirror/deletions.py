@@ -2,11 +2,19 @@
 
 import logging
 
+from ironic_traits.db import tables
 from ironic_traits.inventory import mirror_deletions, mirrored_allocations, mirrored_nodes, mirrored_records
 from ironic_traits.mirror.cloud import Unreadable
 
 LOG = logging.getLogger(__name__)
 
+#: The resources whose items are deleted when the cloud has deleted them. (A chassis may be that of other nodes here.)
+DELETED = (mirrored_nodes.RESOURCE, 'portgroups', 'ports', mirrored_allocations.RESOURCE)
+#: {name of the resource: its table}.
+TABLES = {
+    **{name: tables.metadata.tables[name] for name in ('chassis', *DELETED[:-1])},
+    mirrored_allocations.RESOURCE: mirrored_allocations.TABLE,
+}
 #: If more than this number of records are missing, and more than this part of them, none is deleted.
 _FEW, _MOST = 50, 0.5
 #: Number of missing nodes that are requested one by one, to see whether the list is wrong.
@@ -26,6 +34,14 @@ class Deletions:
     def is_confirmed(self):
         """Whether an operator has confirmed deletions that have waited for it."""
         return mirror_deletions.is_confirmed(self._context, self._turn.cloud)
+
+    def compare(self, feed):
+        """Delete the items here that are not in the list of the cloud. Return the uuids that are only there."""
+        # Read before the uuids in the cloud: items that are stored in the meantime are not deleted.
+        here = mirrored_records.uuids(self._context, TABLES[feed.resource], self._turn.cloud)
+        there = feed.uuids()
+        self.delete(feed, sorted(here - there), len(here))
+        return there - here
 
     def delete(self, feed, gone, count):
         """Delete items, unless this has to wait for an operator.

@@ -1,7 +1,5 @@
 """A mirror of one cloud: reads everything once, then the changes, until it is stopped."""
 
-import contextlib
-import functools
 import logging
 import threading
 import time
@@ -10,7 +8,7 @@ from oslo_utils import uuidutils
 
 from ironic_traits.conf.mirror import write_of
 from ironic_traits.context import Context
-from ironic_traits.db import outage, tables
+from ironic_traits.db import outage
 from ironic_traits.inventory import (
     mirror_clouds,
     mirror_trait_writes,
@@ -20,12 +18,13 @@ from ironic_traits.inventory import (
 )
 from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
-from ironic_traits.mirror.cloud import Cloud, NotAllowed, NotThere, Unreadable
-from ironic_traits.mirror.deletions import Deletions
+from ironic_traits.mirror.cloud import Cloud, NotThere, Unreadable
+from ironic_traits.mirror.deletions import DELETED, TABLES, Deletions
 from ironic_traits.mirror.feed import Feed, Lost
 from ironic_traits.mirror.inspection_reader import InspectionReader
 from ironic_traits.mirror.node_count import NodeCount
 from ironic_traits.mirror.settler import Settler
+from ironic_traits.mirror.storage import Storage
 from ironic_traits.mirror.trait_writer import TraitWriter
 
 LOG = logging.getLogger(__name__)
@@ -35,24 +34,18 @@ NODES, ALLOCATIONS = mirrored_nodes.RESOURCE, mirrored_allocations.RESOURCE
 RESOURCES = {'chassis': 0, NODES: 0, 'portgroups': 0, 'ports': 0, ALLOCATIONS: 52}
 #: Those that are read completely before changes are read.
 _FIRST = ('chassis', NODES)
-#: Those whose items are deleted when the cloud has deleted them. (A chassis may be that of other nodes here.)
-_DELETED = (NODES, 'portgroups', 'ports', ALLOCATIONS)
-#: Those that are left out if the user of the mirror may not list them. With the default policy of Ironic, chassis are
-#: for users of the system, and an application credential is for a project.
-_OPTIONAL = ('chassis', ALLOCATIONS)
-#: {name of the resource: its table}.
-_TABLES = {name: tables.metadata.tables[name] for name in RESOURCES} | {ALLOCATIONS: mirrored_allocations.TABLE}
 #: {task: option with the seconds between two runs of it}.
 _INTERVALS = {
     'claims': 'interval',
     'nodes': 'interval',
     'records': 'records_interval',
+    'conflicts': 'records_interval',
     'deletions': 'deletions_interval',
     'inspections': 'records_interval',
     'full': 'full_interval',
 }
 #: The tasks that are due when the mirror begins.
-_AT_ONCE = ('claims', 'nodes', 'records', 'deletions', 'inspections')
+_AT_ONCE = ('claims', 'nodes', 'records', 'conflicts', 'deletions', 'inspections')
 #: Missing items that are read one by one. If more are missing, everything is read again.
 _FEW = 50
 #: Seconds between two attempts to get the turn that another mirror has, and after errors of the database.
@@ -75,11 +68,13 @@ class Follower:
         self._cloud = cloud or Cloud(name, options.timeout)
         self._feeds: dict[str, Feed] = {}
         self._deletions = Deletions(self._context, self._turn)
+        self._storage = Storage(self._context, self._turn, lambda: self._feeds, self._deletions)
         self._inspections = InspectionReader(self._context, self._turn, self._cloud)
         self._count = NodeCount(self._context, self._turn, self._cloud, lambda: self._compare(self._feeds[NODES]))
         #: {name: function} of the tasks that run when they are due and no pass is in progress.
         self._tasks = {
             'records': self._poll_records,
+            'conflicts': self._look_at_conflicts,
             'deletions': self._compare_uuids,
             'inspections': self._read_inspections,
             'full': self._restart,
@@ -183,17 +178,6 @@ class Follower:
         options = self._options
         return Feed(self._cloud, resource, options.page_size, options.overlap_seconds, state, resource != ALLOCATIONS)
 
-    @contextlib.contextmanager
-    def _if_allowed(self, feed):
-        """Leave out an optional resource until the mirror begins again, if its user may not list it."""
-        try:
-            yield
-        except NotAllowed as error:
-            if feed.resource not in _OPTIONAL:
-                raise
-            LOG.warning('The %s of cloud %s are not read: %s', feed.resource, self._turn.cloud, error)
-            self._feeds.pop(feed.resource, None)
-
     def _step(self):
         """Run one task, and return the seconds until the next one is due."""
         writer = self._confirmed_writer
@@ -234,16 +218,21 @@ class Follower:
 
     def _poll_records(self):
         for feed in [each for name, each in self._feeds.items() if name != NODES]:
-            with self._if_allowed(feed):
+            with self._storage.if_allowed(feed):
                 self._poll(feed)
         self._save(**self._success())
 
     def _compare_uuids(self):
         if not self._count.is_enough():
             self._count.compare()
-        for feed in [self._feeds[name] for name in _DELETED[1:] if name in self._feeds]:
-            with self._if_allowed(feed):
+        for feed in [self._feeds[name] for name in DELETED[1:] if name in self._feeds]:
+            with self._storage.if_allowed(feed):
                 self._compare(feed)
+        self._save(**self._success())
+
+    def _look_at_conflicts(self):
+        if self._storage.look_at_conflicts():
+            self._due['conflicts'] = 0
         self._save(**self._success())
 
     def _read_inspections(self):
@@ -275,7 +264,7 @@ class Follower:
         is_complete = self._store_new(feed, newest)
         try:
             for page in feed.changes(lambda moment: self._written_before(feed, moment)):
-                is_complete &= not self._store(feed, page)
+                is_complete &= self._store(feed, page)
         except Lost:
             LOG.info('All %s of cloud %s are read again', feed.resource, self._turn.cloud)
             feed.restart(is_lost=True)
@@ -293,84 +282,40 @@ class Follower:
         """
         new = self._new(feed, newest)
         if len(new) < len(newest):
-            return not self._store(feed, new)
+            return self._store(feed, new)
         is_complete = True
         if newest:
             for page in feed.newest_pages():
                 new = self._new(feed, page)
-                is_complete &= not self._store(feed, new)
+                is_complete &= self._store(feed, new)
                 if len(new) < len(page):
                     break
         return is_complete
 
     def _read_page(self, feed):
         """Store the next page of a pass over all items."""
-        with self._if_allowed(feed):
+        with self._storage.if_allowed(feed):
             page, advance = feed.read_page()
-            deferred = self._store(feed, page)
-            if deferred:
-                # They may have conflicted with each other.
-                self._store(feed, [each for each in page if each['uuid'] in deferred])
+            self._store(feed, page)
             advance()
         values = {'pass_nodes': feed.state.get('pass', {}).get('count')} if feed.resource == NODES else {}
         if not any(each.is_passing for each in self._feeds.values()):
             LOG.info('All of cloud %s has been read', self._turn.cloud)
             values['passed_at'] = mirror_clouds.now(self._service)
-            self._due['deletions'] = 0
+            self._due |= {'conflicts': 0, 'deletions': 0}
         self._save(**self._success(), **values)
 
     def _compare(self, feed):
         """Delete the items that the cloud no longer has, and read those that are missing here."""
-        table = _TABLES[feed.resource]
-        # Read before the uuids in the cloud: items that are stored in the meantime are not deleted.
-        here = mirrored_records.uuids(self._context, table, self._turn.cloud)
-        there = feed.uuids()
-        self._deletions.delete(feed, sorted(here - there), len(here))
-        missing = mirrored_records.unknown(self._context, table, self._turn.cloud, dict.fromkeys(there - here))
+        absent = dict.fromkeys(self._deletions.compare(feed))
+        missing = mirrored_records.unknown(self._context, TABLES[feed.resource], self._turn.cloud, absent)
         if len(missing) > _FEW:
             feed.restart()
         else:
             self._store(feed, [document for uuid in sorted(missing) if (document := feed.get(uuid))])
 
     def _store(self, feed, page):
-        """Store items, and return the uuids of those that could not be stored yet."""
-        if not page:
-            return frozenset()
-        # An item may occur twice, if it has changed while the list was read.
-        page = list({each['uuid']: each for each in page}.values())
-        if feed.resource == NODES:
-            nodes = self._converted(feed, page, documents.node)
-            stored = mirrored_nodes.store(self._context, self._turn, nodes)
-            self._store_allocations_of([node.row for node in nodes])
-            return stored.deferred
-        if feed.resource == ALLOCATIONS:
-            rows = self._converted(feed, page, documents.allocation)
-            return mirrored_allocations.store(self._context, self._turn, rows).deferred
-        kind = mirrored_records.KINDS[feed.resource]
-        rows = self._converted(feed, page, functools.partial(documents.record, kind))
-        return mirrored_records.store(self._context, self._turn, kind, rows).deferred
-
-    def _converted(self, feed, page, convert):
-        """Return the rows of items. Those with values that cannot be stored are reported, and stay as they are here."""
-        rows, reasons = [], {}
-        for each in page:
-            try:
-                rows.append(convert(each))
-            except documents.Odd as odd:
-                reasons[each['uuid']] = f'It is left as it is here: {odd}'
-        if reasons:
-            mirrored_nodes.report(self._context, self._turn, feed.resource, reasons)
-        return rows
-
-    def _store_allocations_of(self, page):
-        """Read the allocations of nodes that are not stored here. Do not wait until allocations are due."""
-        feed = self._feeds.get(ALLOCATIONS)
-        if feed is None or feed.is_passing:
-            return
-        uuids = {each.get('allocation_uuid') for each in page} - {None}
-        absent = mirrored_allocations.absent(self._context, uuids) if uuids else ()
-        with self._if_allowed(feed):
-            self._store(feed, [document for uuid in sorted(absent) if (document := feed.get(uuid))])
+        return self._storage.store(feed, page)
 
     def _store_node(self, document):
         self._store(self._feeds[NODES], [document])
@@ -378,11 +323,11 @@ class Follower:
     def _new(self, feed, page):
         """Return the items that are not stored, or were created again since."""
         created = {each['uuid']: documents.created(each) for each in page}
-        unknown = mirrored_records.unknown(self._context, _TABLES[feed.resource], self._turn.cloud, created)
+        unknown = mirrored_records.unknown(self._context, TABLES[feed.resource], self._turn.cloud, created)
         return [each for each in page if each['uuid'] in unknown]
 
     def _written_before(self, feed, moment):
-        return mirrored_records.written_before(self._context, _TABLES[feed.resource], self._turn.cloud, moment)
+        return mirrored_records.written_before(self._context, TABLES[feed.resource], self._turn.cloud, moment)
 
     def _success(self):
         cursors = {resource: feed.state for resource, feed in self._feeds.items()}

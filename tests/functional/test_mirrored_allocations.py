@@ -19,7 +19,7 @@ def _allocation(**fields):
 def held(far):
     """A node of a cloud that an allocation of the cloud holds, and an allocation of the cloud without a node."""
     far.nodes({'instance_uuid': INSTANCE, 'allocation_uuid': INSTANCE})
-    assert far.allocations(_allocation(), _ERROR) == (2, frozenset())
+    assert far.allocations(_allocation(), _ERROR) == (2, {})
     return far
 
 
@@ -72,7 +72,7 @@ def test_changes_are_refused(held, client):
 
 
 def test_unchanged_allocations_are_not_written(held):
-    assert held.allocations(_allocation(), _ERROR) == (0, frozenset())
+    assert held.allocations(_allocation(), _ERROR) == (0, {})
     assert held.allocations(_allocation(name='renamed'), _ERROR).written == 1
 
 
@@ -81,7 +81,7 @@ def test_allocation_ends_with_its_node(held, client):
     held.nodes({})
     assert client.ask('GET', '/v1/allocations/first').status_int == 404
     # The allocation was read before the node.
-    assert held.allocations(_allocation()) == (0, {INSTANCE})
+    assert held.allocations(_allocation()) == (0, {INSTANCE: ('nodes', UUIDS[0])})
     assert client.ask('GET', f'/v1/nodes/{UUIDS[0]}/allocation').status_int == 404
     held.nodes({'instance_uuid': UUIDS[1], 'allocation_uuid': UUIDS[1]})
     assert held.allocations(_allocation(uuid=UUIDS[1])).written == 1
@@ -117,19 +117,19 @@ def test_node_with_a_conflict(far, client):
     """The mirror does not wait for a node with a conflict. If the node is mirrored later, both are read again."""
     client.node(name='taken')
     far.nodes({'name': 'taken'})
-    assert far.allocations(_allocation()) == (0, frozenset())
+    assert far.allocations(_allocation()) == (0, {})
     assert far.conflicts()[INSTANCE] == f'Its node {UUIDS[0]} does not have it here.'
     assert mirrored_allocations.absent(far.context, {INSTANCE}) == {INSTANCE}
     far.nodes({'name': 'taken', 'instance_uuid': INSTANCE, 'allocation_uuid': INSTANCE})
-    assert far.allocations(_allocation()) == (1, frozenset())
+    assert far.allocations(_allocation()) == (1, {})
     assert far.conflicts().keys() == {UUIDS[0]}
 
 
 def test_names_that_are_exchanged(held, client):
     third = _allocation(uuid=UUIDS[5], name='third', node_uuid=None)
     held.allocations(third)
-    assert held.allocations(third | {'name': 'first'}) == (0, {UUIDS[5]})
-    assert held.allocations(third | {'name': 'first'}, _allocation(name='third')) == (2, frozenset())
+    assert held.allocations(third | {'name': 'first'}) == (0, {UUIDS[5]: ('allocations', INSTANCE)})
+    assert held.allocations(third | {'name': 'first'}, _allocation(name='third')) == (2, {})
     assert client.get('/v1/allocations/first')['uuid'] == UUIDS[5]
 
 
