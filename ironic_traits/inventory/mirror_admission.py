@@ -38,7 +38,7 @@ class Admission:
 
     :param connection: connection of a writer that has taken the locks of the nodes.
     :param turn: the turn for the cloud.
-    :param present: {uuid: row with ``origin``} of the nodes that are stored.
+    :param present: {uuid: row with ``origin`` and ``instance_uuid``} of the nodes that are stored.
     :param limit: maximum number of traits of a node.
     :param held: {uuid: why the node that is stored must stay, as a sentence}, of nodes that were created again.
     :ivar reasons: {uuid: what conflicts, as sentences}.
@@ -58,18 +58,27 @@ class Admission:
         self.reasons: dict[str, str] = {}
         self.deferred: dict[str, str] = {}
 
-    def admit(self, mirrored: Sequence[MirroredNode], is_final: bool) -> list[MirroredNode]:
+    def admit(self, mirrored: Sequence[MirroredNode], is_current: bool, is_final: bool) -> list[MirroredNode]:
         """Return the nodes that can be stored now, with the values that can be stored.
 
+        :param is_current: see ``mirrored_nodes.store``.
         :param is_final: see ``mirror_uniqueness.check``.
         """
-        for node in mirrored:
+        uncertain = {} if is_current else {uuid: uuid for uuid in map(self._uuid_if_moved, mirrored) if uuid}
+        certain = [node for node in mirrored if node.row['uuid'] not in uncertain]
+        for node in certain:
             self._add(node, node.problem)
-        admitted = [node for node in mirrored if self._is_ours(node)]
+        admitted = [node for node in certain if self._is_ours(node)]
         rows = [node.row for node in admitted]
         self.deferred, taken = mirror_uniqueness.check(self._connection, self._turn, _NODES, rows, is_final)
         stored = [node for node in admitted if node.row['uuid'] not in self.deferred]
+        self.deferred |= uncertain
         return [self._without(node, taken.get(node.row['uuid'], {})) for node in stored]
+
+    def _uuid_if_moved(self, node: MirroredNode) -> str | None:
+        """Return the uuid of a node that has another instance here; None for other nodes."""
+        row = self._present.get(node.row['uuid'])
+        return row.uuid if row and row.instance_uuid != node.row['instance_uuid'] else None
 
     def limited(self, node: MirroredNode, others: AbstractSet[str] = frozenset()) -> MirroredNode:
         """Return a node without the traits that exceed the limit, together with the traits of other sources."""

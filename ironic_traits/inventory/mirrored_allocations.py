@@ -84,7 +84,7 @@ def _store(context: Context, turn: Turn, batch: Sequence[Values], is_final: bool
             values = row | {'origin': turn.cloud}
             is_new = row['uuid'] not in present
             connection.execute((sa.insert(TABLE) if is_new else _update(row['uuid'])).values(values))
-        mirror_clouds.report(connection, turn, RESOURCE, uuids, check.reasons)
+        mirror_clouds.report(connection, turn, RESOURCE, set(uuids) - check.deferred.keys(), check.reasons)
         mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + len(admitted))
         return Stored(len(admitted), check.deferred)
 

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import failures
+from ironic_traits.conf.mirror import claims_nodes
 from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.annotations import Values
@@ -61,30 +62,39 @@ _READ = tuple(_NODES.c[name] for name in ('id', 'uuid', 'origin', *COLUMNS))
 BATCH = 100
 
 
-def store(context: Context, turn: Turn, mirrored: Sequence[MirroredNode], is_final: bool = False) -> Stored:
+def store(
+    context: Context,
+    turn: Turn,
+    mirrored: Sequence[MirroredNode],
+    is_current: bool = False,
+    is_final: bool = False,
+) -> Stored:
     """Store new and changed nodes of a cloud.
 
     :param mirrored: nodes, each once.
+    :param is_current: whether they were read just now, each on its own. Otherwise, a claim here may have changed their
+        instances since, so nodes with another instance are deferred.
     :param is_final: whether to defer none of them, and to store them in one transaction.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
     """
     context.writers.id_of(context, turn.source)
+    is_current = is_current or not claims_nodes(context.conf, turn.cloud)
     results = []
     differing = _differing(context, turn, mirrored)
     size = len(differing) or 1 if is_final else BATCH
     for batch in (differing[start : start + size] for start in range(0, len(differing), size)):
         try:
-            results.append(_store(context, turn, batch, is_final))
+            results.append(_store(context, turn, batch, is_current, is_final))
         except (db_exception.DBDuplicateEntry, new_nodes.Unusual, failures.Failure):
-            results += [_store_alone(context, turn, node, is_final) for node in batch]
+            results += [_store_alone(context, turn, node, is_current, is_final) for node in batch]
     return total(results)
 
 
-def _store_alone(context: Context, turn: Turn, node: MirroredNode, is_final: bool) -> Stored:
+def _store_alone(context: Context, turn: Turn, node: MirroredNode, is_current: bool, is_final: bool) -> Stored:
     """Store a node in its own transaction. If it cannot be stored, report it."""
     uuid = node.row['uuid']
     try:
-        return _store(context, turn, [node], is_final, alone=True)
+        return _store(context, turn, [node], is_current, is_final, alone=True)
     except db_exception.DBDuplicateEntry:
         return Stored(0, {uuid: (RESOURCE, uuid)})
     except failures.Failure as failure:
@@ -134,9 +144,17 @@ def _changes(row: sa.Row, new: Values) -> Values:
 
 
 @retried
-def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], is_final: bool, alone: bool = False) -> Stored:
+def _store(
+    context: Context,
+    turn: Turn,
+    batch: Sequence[MirroredNode],
+    is_current: bool,
+    is_final: bool,
+    alone: bool = False,
+) -> Stored:
     """Store nodes in one transaction.
 
+    :param is_current: see ``store``.
     :param is_final: see ``mirror_uniqueness.check``.
     :param alone: whether a node for which ``new_nodes.create`` raises Unusual can be stored. Then ``batch`` has one
         node.
@@ -147,10 +165,12 @@ def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], is_final
     with context.write() as connection:
         moment = mirror_clouds.renew(connection, turn)
         present = take_many(connection, [node.row['uuid'] for node in batch])
+        # After the locks, so that no entry in a history is earlier than the one before it.
+        moment = max((row.moment for row in present.values()), default=moment)
         created = {node.row['uuid']: node.row['created_at'] for node in batch}
         held = mirror_deletions.end_replaced(context, connection, turn, moment, (created, present))
         admission = Admission(connection, turn, present, context.conf.inventory.max_traits_per_node, held)
-        admitted = admission.admit(mirror_claims.overlaid(connection, batch), is_final)
+        admitted = admission.admit(mirror_claims.overlaid(connection, batch), is_current, is_final)
         names.ensure(connection, tables.traits, {name for node in admitted for name in node.traits})
         _ensure_chassis(connection, admitted)
         new = [node for node in admitted if node.row['uuid'] not in present]
@@ -163,7 +183,7 @@ def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], is_final
         node_traits.store(connection, edits, node_traits.entries(context, turn.source, moment, edits))
         written += len(changed_ids.union(each.node.id for each in edits))
         _end_reservations(context, connection, changed_ids, moment)
-        uuids = [node.row['uuid'] for node in batch]
+        uuids = [node.row['uuid'] for node in batch if node.row['uuid'] not in admission.deferred]
         admission.check_holders(uuids)
         mirror_clouds.report(connection, turn, RESOURCE, uuids, admission.reasons)
         mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + written)
@@ -344,11 +364,11 @@ def delete(context: Context, turn: Turn, uuid: str) -> bool:
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
     """
     with context.write() as connection:
-        moment = mirror_clouds.renew(connection, turn)
+        mirror_clouds.renew(connection, turn)
         row = take_many(connection, [uuid]).get(uuid)
         if row is None or row.origin != turn.cloud:
             return False
-        reason = mirror_deletions.end(context, connection, row, moment, 'The cloud no longer has the node')
+        reason = mirror_deletions.end(context, connection, row, row.moment, 'The cloud no longer has the node')
         mirror_clouds.report(connection, turn, RESOURCE, [uuid], {uuid: reason} if reason else {})
         if not reason:
             mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + 1)

@@ -86,7 +86,7 @@ def _store(context: Context, turn: Turn, kind: Kind, batch: Sequence[Values], is
             if row['uuid'] in present and _changes(kind, present[row['uuid']], row):
                 # All columns, because some were vacated.
                 connection.execute(sa.update(table).where(table.c.uuid == row['uuid']).values(with_masks(table, row)))
-        mirror_clouds.report(connection, turn, kind.resource.name, uuids, check.reasons)
+        mirror_clouds.report(connection, turn, kind.resource.name, set(uuids) - check.deferred.keys(), check.reasons)
         written = len(admitted) + deleted
         mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + written)
         return Stored(written, check.deferred)

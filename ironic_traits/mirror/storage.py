@@ -1,7 +1,8 @@
 """Stores the items of a cloud, and reads further items again where that is necessary.
 
 An item cannot be stored as long as another item has its name, instance or MAC address here, or before its node. Then
-both are read again, and stored together.
+both are read again, and stored together. A node with another instance is read again, too, if claims here may have
+changed it since.
 """
 
 import contextlib
@@ -55,7 +56,7 @@ class Storage:
         """Store items, and return whether all of them could be stored."""
         # An item may occur twice, if it has changed while the list was read.
         items = {each['uuid']: each for each in page}
-        deferred = self._write(feed, items.values())
+        deferred = self._write(feed, items.values(), is_current=self._is_resolving)
         if not deferred or self._is_resolving:
             return not deferred
         self._is_resolving = True
@@ -76,11 +77,12 @@ class Storage:
             if len(known | wanted) > _FEW:
                 self._deletions.compare(feed)
             if not wanted or len(known | wanted) > _FEW:
-                return self._write(feed, [items[uuid] for uuid in deferred], is_final=True)
+                return self._write(feed, [items[uuid] for uuid in deferred], is_current=True, is_final=True)
             known |= wanted
             current = self._read(feed, wanted)
             items |= current
-            deferred = self._write(feed, [items[uuid] for uuid in {**deferred, **current} if items[uuid]])
+            again = [items[uuid] for uuid in {**deferred, **current} if items[uuid]]
+            deferred = self._write(feed, again, is_current=True)
         return deferred
 
     def _read(self, feed, wanted):
@@ -115,13 +117,13 @@ class Storage:
         ended = gone - mirrored_records.uuids(self._context, TABLES[feed.resource], self._turn.cloud)
         mirrored_nodes.report(self._context, self._turn, feed.resource, dict.fromkeys(ended, ''))
 
-    def _write(self, feed, page, is_final=False):
+    def _write(self, feed, page, is_current, is_final=False):
         """Store items, and return those that could not be stored yet, as ``Stored.deferred``."""
         if not page:
             return {}
         if feed.resource == NODES:
             nodes = self._converted(feed, page, documents.node)
-            stored = mirrored_nodes.store(self._context, self._turn, nodes, is_final)
+            stored = mirrored_nodes.store(self._context, self._turn, nodes, is_current, is_final)
             self._store_allocations_of([node.row for node in nodes])
         elif feed.resource == ALLOCATIONS:
             rows = self._converted(feed, page, documents.allocation)
