@@ -109,11 +109,11 @@ def end(context: Context, claim: sa.Row, finding: Finding, reason: str) -> bool:
     :param claim: row of ``mirror_claims`` with ``is_held``: the result of ``begin``, or of another read.
     :param finding: the state of the node in the cloud, after the instance was removed there if necessary.
     :param reason: why the reservation or the allocation ends, as the end of a sentence.
-    :returns: whether the claim was open.
+    :returns: whether the claim was open, and not released meanwhile.
     """
     with context.write() as connection:
         node = take_many(connection, [claim.node_uuid]).get(claim.node_uuid)
-        if node is None or not _close(context, connection, claim, finding):
+        if node is None or _is_released(connection, claim) or not _close(context, connection, claim, finding):
             return False
         changes = _end_holder(context, connection, claim, node, reason)
         if claim.state == TAKEN and claim.is_held:
@@ -124,6 +124,14 @@ def end(context: Context, claim: sa.Row, finding: Finding, reason: str) -> bool:
             connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
             node_providers.follow(connection, node, changes)
         return True
+
+
+def _is_released(connection: sa.Connection, claim: sa.Row) -> bool:
+    """Whether a claim held its node when it was read, and its holder has ended since. Who ended it, settles it."""
+    if claim.state != TAKEN or not claim.is_held:
+        return False
+    same = _CLAIMS.c.uuid == claim.uuid, _CLAIMS.c.state == TAKEN, HELD
+    return connection.scalar(sa.select(_CLAIMS.c.uuid).where(*same)) is None
 
 
 def _close(context: Context, connection: sa.Connection, claim: sa.Row, finding: Finding) -> bool:

@@ -87,9 +87,9 @@ class Settler:
         if instance == claim.instance_uuid:
             mirror_settlements.confirm(self._context, claim)
         elif claim.state == TAKEN:
-            LOG.warning('Instance %s is no longer on node %s there', claim.instance_uuid, claim.node_uuid)
             reason = f'instance {claim.instance_uuid} was removed from the node in cloud {claim.cloud}'
-            mirror_settlements.end(self._context, claim, Finding(instance), reason)
+            if mirror_settlements.end(self._context, claim, Finding(instance), reason):
+                LOG.warning('Instance %s is no longer on node %s there', claim.instance_uuid, claim.node_uuid)
         return True
 
     def _remove(self, claim):

@@ -1,5 +1,7 @@
 """Histories of mirrored nodes: entries are in the order of the events, also if the mirror reads at the same time."""
 
+import logging
+
 import pytest
 
 from ironic_traits.mirror.cloud import Cloud
@@ -12,11 +14,15 @@ class Between(Cloud):
     """A cloud.
 
     :ivar then: function that is called once, when changes were read, and before they are stored; None for none.
+    :ivar before: function that is called once, before the node of a claim is read; None for none.
     """
 
-    then = None
+    then = before = None
 
     def get(self, path, **query):
+        if query.get('fields') == 'instance_uuid,provision_state' and self.before:
+            before, self.before = self.before, None
+            before()
         document = super().get(path, **query)
         if query.get('sort_key') == 'updated_at' and 'marker' in query and document.get('nodes') and self.then:
             then, self.then = self.then, None
@@ -85,3 +91,17 @@ def test_changes_of_the_cloud(side, cloud):
         'Maintenance was set: broken',
         f'Reservation {reservation} was deleted.',
     ]
+
+
+def test_release_while_a_claim_is_settled(side, cloud, caplog):
+    """The mirror compares a claim with the cloud, and its reservation is deleted meanwhile. Nothing is wrong."""
+    reservation = side.reserve()
+    node = reservation['node_uuid']
+    catch_up(side.mirror)
+    side.ironic.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'remove', 'path': '/instance_uuid'}])
+    cloud.before = lambda: side.delete(f'/v1/reservations/{reservation["uuid"]}')
+    for _ in range(2):
+        catch_up(side.mirror)
+    assert side.is_free(node)
+    assert [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING] == []
+    assert history(side, node)[-1] == f'Reservation {reservation["uuid"]} was deleted.'
