@@ -155,8 +155,11 @@ def database_name(conf):
 
 
 def set_library_defaults():
-    """Change defaults of the libraries' options: their routine log messages are noise here."""
-    quiet = ['alembic=WARN', 'pecan=WARN', 'wsme=WARN', 'oslo_db.sqlalchemy.exc_filters=ERROR']
+    """Change defaults of the libraries' options: their routine log messages are noise here.
+
+    keystoneauth raises an exception for each failure, too, and the service says in one line what it was.
+    """
+    quiet = ['alembic=WARN', 'pecan=WARN', 'wsme=WARN', 'oslo_db.sqlalchemy.exc_filters=ERROR', 'keystoneauth=CRITICAL']
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *quiet])
 
 
