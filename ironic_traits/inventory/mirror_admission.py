@@ -13,11 +13,12 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.inventory import mirror_uniqueness
 from ironic_traits.inventory.eligibility import LIVE
+from ironic_traits.inventory.mirror_claim_states import TAKEN, TAKING
 from ironic_traits.inventory.mirror_clouds import Turn
 from ironic_traits.inventory.mirror_uniqueness import Holder
 from ironic_traits.inventory.node_providers import CONSUMER
 
-_NODES = tables.nodes
+_CLAIMS, _NODES = tables.mirror_claims, tables.nodes
 
 
 class MirroredNode(NamedTuple):
@@ -142,3 +143,27 @@ class Admission:
 
 def _owner(origin: str | None) -> str:
     return f'Cloud {origin}' if origin else 'This service'
+
+
+def overlaid(connection: sa.Connection, mirrored: Sequence[MirroredNode]) -> list[MirroredNode]:
+    """Return nodes of a cloud with the values that claims add to them.
+
+    While a node is being taken, the cloud may not show the instance yet. And the cloud does not have the allocations of
+    this service.
+    """
+    uuids = [node.row['uuid'] for node in mirrored]
+    statement = sa.select(_CLAIMS).where(_CLAIMS.c.node_uuid.in_(uuids), _CLAIMS.c.state.in_((TAKING, TAKEN)))
+    claims = {row.node_uuid: row for row in connection.execute(statement)}
+    return [
+        node._replace(row=node.row | _added(node.row, claims[node.row['uuid']])) if node.row['uuid'] in claims else node
+        for node in mirrored
+    ]
+
+
+def _added(row: Values, claim: sa.Row) -> Values:
+    added: Values = {}
+    if claim.state == TAKING and row['instance_uuid'] is None:
+        added['instance_uuid'] = claim.instance_uuid
+    if claim.holder_uuid == claim.instance_uuid:
+        added['allocation_uuid'] = claim.holder_uuid
+    return added

@@ -37,7 +37,6 @@ from ironic_traits.db.types import read_clock
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.allocations import ACTIVE, ALLOCATING
 from ironic_traits.inventory.eligibility import LIVE
-from ironic_traits.inventory.mirror_admission import MirroredNode
 from ironic_traits.inventory.mirror_claim_states import ALLOCATED, HELD, OPEN, TAKEN, TAKING
 
 _CLAIMS, _NODES = tables.mirror_claims, tables.nodes
@@ -205,30 +204,6 @@ def _finish(service: Writer, uuids: Collection[str]) -> bool:
         pending = sa.update(allocations).where(allocations.c.uuid.in_(holders), allocations.c.state == ALLOCATING)
         connection.execute(pending.values(state=ACTIVE))
         return True
-
-
-def overlaid(connection: sa.Connection, mirrored: Sequence[MirroredNode]) -> list[MirroredNode]:
-    """Return nodes of a cloud with the values that claims add to them.
-
-    While a node is being taken, the cloud may not show the instance yet. And the cloud does not have the allocations of
-    this service.
-    """
-    uuids = [node.row['uuid'] for node in mirrored]
-    statement = sa.select(_CLAIMS).where(_CLAIMS.c.node_uuid.in_(uuids), _CLAIMS.c.state.in_((TAKING, TAKEN)))
-    claims = {row.node_uuid: row for row in connection.execute(statement)}
-    return [
-        node._replace(row=node.row | _added(node.row, claims[node.row['uuid']])) if node.row['uuid'] in claims else node
-        for node in mirrored
-    ]
-
-
-def _added(row: Values, claim: sa.Row) -> Values:
-    added: Values = {}
-    if claim.state == TAKING and row['instance_uuid'] is None:
-        added['instance_uuid'] = claim.instance_uuid
-    if claim.holder_uuid == claim.instance_uuid:
-        added['allocation_uuid'] = claim.holder_uuid
-    return added
 
 
 def adopt(connection: sa.Connection, node: sa.Row) -> Values:

@@ -25,7 +25,6 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory import (
     change_feed,
     history,
-    mirror_claims,
     mirror_clouds,
     mirror_deletions,
     mirror_kept_nodes,
@@ -37,7 +36,7 @@ from ironic_traits.inventory import (
     nodes,
     trait_store,
 )
-from ironic_traits.inventory.mirror_admission import Admission, MirroredNode
+from ironic_traits.inventory.mirror_admission import Admission, MirroredNode, overlaid
 from ironic_traits.inventory.mirror_clouds import Turn
 from ironic_traits.inventory.mirror_uniqueness import Stored, total
 from ironic_traits.inventory.node_traits import NodeEdit
@@ -120,7 +119,7 @@ def _differing(context: Context, turn: Turn, mirrored: Sequence[MirroredNode]) -
     """Return the new and changed nodes, and those with conflicts, which may have ended."""
     uuids = [node.row['uuid'] for node in mirrored]
     with context.read() as connection:
-        mirrored = mirror_claims.overlaid(connection, mirrored)
+        mirrored = overlaid(connection, mirrored)
         rows = {row.uuid: row for row in connection.execute(sa.select(*_READ).where(_NODES.c.uuid.in_(uuids)))}
         stored = trait_store.read_many(connection, context.writers, [row.id for row in rows.values()])
         records = mirror_written_traits.find(connection, [row.id for row in rows.values()])
@@ -170,7 +169,7 @@ def _store(
         created = {node.row['uuid']: node.row['created_at'] for node in batch}
         held = mirror_deletions.end_replaced(context, connection, turn, moment, (created, present))
         admission = Admission(connection, turn, present, context.conf.inventory.max_traits_per_node, held)
-        admitted = admission.admit(mirror_claims.overlaid(connection, batch), is_current, is_final)
+        admitted = admission.admit(overlaid(connection, batch), is_current, is_final)
         names.ensure(connection, tables.traits, {name for node in admitted for name in node.traits})
         _ensure_chassis(connection, admitted)
         new = [node for node in admitted if node.row['uuid'] not in present]

@@ -73,26 +73,26 @@ class Storage:
         """
         known: set[tuple[str, str]] = set()
         while deferred:
-            wanted = {*deferred.values(), *((feed.resource, uuid) for uuid in deferred)} - known
-            if len(known | wanted) > _FEW:
+            others = {*deferred.values(), *((feed.resource, uuid) for uuid in deferred)} - known
+            if len(known | others) > _FEW:
                 self._deletions.compare(feed)
-            if not wanted or len(known | wanted) > _FEW:
+            if not others or len(known | others) > _FEW:
                 return self._write(feed, [items[uuid] for uuid in deferred], is_current=True, is_final=True)
-            known |= wanted
-            current = self._read(feed, wanted)
+            known |= others
+            current = self._read(feed, others)
             items |= current
             again = [items[uuid] for uuid in {**deferred, **current} if items[uuid]]
             deferred = self._write(feed, again, is_current=True)
         return deferred
 
-    def _read(self, feed, wanted):
+    def _read(self, feed, others):
         """Read items again. Store those of other resources, and delete those that no longer exist.
 
-        :param wanted: {(resource, uuid), …}.
+        :param others: {(resource, uuid), …}.
         :returns: {uuid: document} of the resource of the feed; None instead of a document if it no longer exists.
         """
         current = {}
-        for resource, uuid in sorted(wanted):
+        for resource, uuid in sorted(others):
             other = feed if resource == feed.resource else self._feeds().get(resource)
             document = other and other.get(uuid)
             if other is feed:
