@@ -18,7 +18,7 @@ from webob import Request
 
 from ironic_traits import app, conf
 from ironic_traits.db import migrations, names, tables
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.types import now
 from ironic_traits.service import Service
 
 #: Number of nodes whose rows are written at once.

@@ -15,11 +15,11 @@ from ironic_traits import conf
 from ironic_traits.api import protocols
 from ironic_traits.api.placement.allocation_candidates import parse
 from ironic_traits.context import Context, Grant
-from ironic_traits.inventory import capacity
-from ironic_traits.inventory.capacity import Flavor
-from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.inventory.search import capacity
+from ironic_traits.inventory.search.capacity import Flavor
+from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching.requests import understand
-from ironic_traits.placement import allocation_candidates, explanations
+from ironic_traits.placement.candidates import allocation_candidates, explanations
 from ironic_traits.service import Service
 
 FLAVORS = 100

@@ -17,8 +17,8 @@ from webob import Request
 
 from ironic_traits import app, conf
 from ironic_traits.db import migrations, names, tables
-from ironic_traits.db.types import now
-from ironic_traits.inventory import node_providers
+from ironic_traits.db.statements.types import now
+from ironic_traits.inventory.core import node_providers
 from ironic_traits.service import Service
 
 TRAITS = [f'CUSTOM_{number:03}' for number in range(20)]

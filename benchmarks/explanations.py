@@ -25,8 +25,8 @@ from ironic_traits.api import protocols
 from ironic_traits.api.placement.allocation_candidates import parse
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import migrations, names, tables
-from ironic_traits.db.types import now
-from ironic_traits.placement import allocation_candidates, explanations
+from ironic_traits.db.statements.types import now
+from ironic_traits.placement.candidates import allocation_candidates, explanations
 from ironic_traits.service import Service
 
 TRAITS = [f'CUSTOM_T{number}' for number in range(6)]

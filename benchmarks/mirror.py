@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from ironic_traits import conf
 from ironic_traits.db import tables
-from ironic_traits.inventory import mirror_clouds
+from ironic_traits.inventory.mirrored import mirror_clouds
 from ironic_traits.mirror.follower import Follower
 from ironic_traits.service import Service
 

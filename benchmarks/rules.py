@@ -17,8 +17,8 @@ from webob import Request
 from benchmarks.edits import insert, peak
 from ironic_traits import app, conf
 from ironic_traits.db import migrations, tables
-from ironic_traits.db.types import now, read_clock
-from ironic_traits.inventory import node_inventories
+from ironic_traits.db.statements.types import now, read_clock
+from ironic_traits.inventory.inspection import node_inventories
 from ironic_traits.service import Service
 
 _FLAGS = """

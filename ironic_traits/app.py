@@ -5,17 +5,18 @@ from typing import Any
 
 from oslo_middleware import cors, healthcheck
 
-from ironic_traits.api import datatypes, identity, microversions, protocols
-from ironic_traits.api.browsers import Browsers
+from ironic_traits.api import datatypes, microversions, protocols
 from ironic_traits.api.description.endpoint import Endpoint
 from ironic_traits.api.hooks import Application, FailureHook, Request
-from ironic_traits.api.middleware import Middleware
-from ironic_traits.api.overload import Overload
-from ironic_traits.api.pages import Pages
+from ironic_traits.api.layers import identity
+from ironic_traits.api.layers.browsers import Browsers
+from ironic_traits.api.layers.middleware import Middleware
+from ironic_traits.api.layers.overload import Overload
+from ironic_traits.api.layers.pages import Pages
+from ironic_traits.api.layers.write_rate import WriteRate
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import ROUTE
 from ironic_traits.api.v1.root import RootController
-from ironic_traits.api.write_rate import WriteRate
 
 
 def build(service):
@@ -71,7 +72,7 @@ def _health(service):
 
 def _with_metrics(application, service):
     # Imported late: at import, prometheus_client reads from the environment whether to merge the counts of processes.
-    from ironic_traits.api.metrics import Metrics
+    from ironic_traits.api.layers.metrics import Metrics
 
     return Metrics(application, service)
 

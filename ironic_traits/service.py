@@ -4,18 +4,18 @@ import logging
 import os
 import threading
 
-from ironic_traits import wakeup
-from ironic_traits.change_streams import Streams
+from ironic_traits.changes.change_streams import Streams
+from ironic_traits.changes.etags import Tags
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
-from ironic_traits.etags import Tags
-from ironic_traits.inventory.conductors import Directory
-from ironic_traits.inventory.inspection_rules import Rules, built_in
-from ironic_traits.inventory.node_index import NodeIndex
-from ironic_traits.inventory.retired_traits import RetiredTraits
-from ironic_traits.inventory.search_places import Places
-from ironic_traits.inventory.trait_writers import Writers
+from ironic_traits.inventory.core.trait_writers import Writers
+from ironic_traits.inventory.provisioning.conductors import Directory
+from ironic_traits.inventory.records.inspection_rules import Rules, built_in
+from ironic_traits.inventory.search.node_index import NodeIndex
+from ironic_traits.inventory.search.search_places import Places
+from ironic_traits.inventory.traits.retired_traits import RetiredTraits
 from ironic_traits.placement.trait_cache import TraitCache
+from ironic_traits.worker import wakeup
 
 LOG = logging.getLogger(__name__)
 

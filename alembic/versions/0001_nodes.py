@@ -7,7 +7,7 @@ Revises:
 import sqlalchemy as sa
 from alembic import op
 
-from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
+from ironic_traits.db.statements.types import Json, ascii_string, exact_string, long_text, timestamp
 
 revision = '0001'
 down_revision = None

@@ -7,7 +7,7 @@ Revises: 0001
 import sqlalchemy as sa
 from alembic import op
 
-from ironic_traits.db.types import Json, ascii_string, exact_string, timestamp
+from ironic_traits.db.statements.types import Json, ascii_string, exact_string, timestamp
 
 revision = '0002'
 down_revision = '0001'

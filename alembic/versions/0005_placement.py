@@ -11,7 +11,7 @@ import os_traits
 import sqlalchemy as sa
 from alembic import op
 
-from ironic_traits.db.types import ascii_string, exact_string, timestamp
+from ironic_traits.db.statements.types import ascii_string, exact_string, timestamp
 
 revision = '0005'
 down_revision = '0004'

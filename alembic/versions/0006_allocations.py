@@ -7,7 +7,7 @@ Revises: 0005
 import sqlalchemy as sa
 from alembic import op
 
-from ironic_traits.db.types import ascii_string, exact_string, timestamp
+from ironic_traits.db.statements.types import ascii_string, exact_string, timestamp
 
 revision = '0006'
 down_revision = '0005'

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 from oslo_utils import strutils
 
-from ironic_traits.db.types import long_text
+from ironic_traits.db.statements.types import long_text
 
 revision = '0008'
 down_revision = '0007'

@@ -10,7 +10,7 @@ Revises: 0009
 import sqlalchemy as sa
 from alembic import op
 
-from ironic_traits.db.types import ascii_string, exact_string, long_text, timestamp
+from ironic_traits.db.statements.types import ascii_string, exact_string, long_text, timestamp
 
 revision = '0010'
 down_revision = '0009'

@@ -10,7 +10,7 @@ Revises: 0010
 import sqlalchemy as sa
 from alembic import op
 
-from ironic_traits.db.types import ascii_string, exact_string
+from ironic_traits.db.statements.types import ascii_string, exact_string
 
 revision = '0011'
 down_revision = '0010'

@@ -9,7 +9,7 @@ Revises: 0011
 import sqlalchemy as sa
 from alembic import op
 
-from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
+from ironic_traits.db.statements.types import Json, ascii_string, exact_string, long_text, timestamp
 
 revision = '0012'
 down_revision = '0011'

@@ -7,7 +7,7 @@ Revises: 0018
 import sqlalchemy as sa
 from alembic import op
 
-from ironic_traits.db.types import timestamp
+from ironic_traits.db.statements.types import timestamp
 
 revision = '0019'
 down_revision = '0018'

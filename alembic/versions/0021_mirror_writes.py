@@ -7,7 +7,7 @@ Revises: 0020
 import sqlalchemy as sa
 from alembic import op
 
-from ironic_traits.db.types import ascii_string, long_text, timestamp
+from ironic_traits.db.statements.types import ascii_string, long_text, timestamp
 
 revision = '0021'
 down_revision = '0020'

@@ -7,7 +7,7 @@ Revises: 0021
 import sqlalchemy as sa
 from alembic import op
 
-from ironic_traits.db.types import ascii_string, timestamp
+from ironic_traits.db.statements.types import ascii_string, timestamp
 
 revision = '0022'
 down_revision = '0021'

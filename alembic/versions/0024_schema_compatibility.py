@@ -7,7 +7,7 @@ Revises: 0023
 import sqlalchemy as sa
 from alembic import op
 
-from ironic_traits.db.types import ascii_string
+from ironic_traits.db.statements.types import ascii_string
 
 revision = '0024'
 down_revision = '0023'

@@ -16,7 +16,8 @@ from webob.etag import ETagMatcher
 
 from ironic_traits import failures
 from ironic_traits.api import rendering
-from ironic_traits.inventory import change_feed, eligibility
+from ironic_traits.changes import change_feed
+from ironic_traits.inventory.core import eligibility
 
 #: Key in the WSGI environ of the header.
 IF_MATCH = 'HTTP_IF_MATCH'

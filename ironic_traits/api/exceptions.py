@@ -9,7 +9,7 @@ import wsme.exc
 
 from ironic_traits import failures
 from ironic_traits.api.resource import CONTEXT
-from ironic_traits.db import outage
+from ironic_traits.db.failover import outage
 
 LOG = logging.getLogger(__name__)
 

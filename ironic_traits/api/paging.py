@@ -4,7 +4,7 @@ import urllib.parse
 
 from ironic_traits import failures, spelling
 from ironic_traits.api import types
-from ironic_traits.inventory.paging import Page
+from ironic_traits.inventory.core.paging import Page
 
 #: The query parameters of every list.
 QUERY = {
@@ -21,7 +21,7 @@ def page(context, query, sortable, check):
     :param query: {query parameter: value}.
     :param sortable: names of the columns that lists can be sorted by.
     :param check: function of the context and a field name that raises if the field needs a later version.
-    :returns: ironic_traits.inventory.paging.Page.
+    :returns: ironic_traits.inventory.core.paging.Page.
     :raises failures.InvalidInput: lists cannot be sorted by this key.
     """
     sort_key = query.get('sort_key') or 'id'
@@ -42,7 +42,7 @@ def next_link(context, request, page, marker):
     """Return the URL of the next page: the URL of the request, with another marker.
 
     :param request: the request for this page.
-    :param page: ironic_traits.inventory.paging.Page.
+    :param page: ironic_traits.inventory.core.paging.Page.
     :param marker: uuid of the last item of this page.
     """
     arguments = [(name, value) for name, value in request.GET.items() if name not in ('limit', 'marker')]

@@ -21,7 +21,7 @@ from webob import exc
 from ironic_traits import failures
 from ironic_traits.api import conditional, rendering
 from ironic_traits.api.resource import CONTEXT, ROUTE
-from ironic_traits.inventory.row_locks import LOCKS
+from ironic_traits.inventory.holds.row_locks import LOCKS
 
 #: Keys of the environ that the GET does not get: it has no body, and is not conditional.
 _DROPPED = (conditional.IF_MATCH, 'HTTP_IF_NONE_MATCH', 'CONTENT_TYPE', 'wsgi.input', 'webob._parsed_query_vars')

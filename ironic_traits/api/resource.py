@@ -14,7 +14,7 @@ METHODS = {
 }
 #: HTTP methods whose requests write nothing, take no locks, and have no body.
 READS = frozenset({'GET', 'HEAD', 'OPTIONS'})
-#: Key in the WSGI environ of the context of the request, which the middleware (``api.middleware``) makes.
+#: Key in the WSGI environ of the context of the request, which the middleware (``api.layers.middleware``) makes.
 CONTEXT = 'ironic_traits.context'
 #: Key in the WSGI environ of the path of the route, such as /v1/nodes/{node_ident}/traits. Missing without a route.
 ROUTE = 'ironic_traits.route'

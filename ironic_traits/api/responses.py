@@ -5,7 +5,7 @@ import pecan
 from ironic_traits.api import conditional, rendering
 from ironic_traits.api.chunks import Chunks
 from ironic_traits.api.protocols import BARE_METAL
-from ironic_traits.change_streams import Events
+from ironic_traits.changes.change_streams import Events
 
 #: Content type of a stream of events.
 EVENTS = 'text/event-stream'

@@ -16,7 +16,7 @@ from oslo_utils import strutils, uuidutils
 
 from ironic_traits import failures, spelling
 from ironic_traits.deploy import states
-from ironic_traits.inventory import history
+from ironic_traits.inventory.core import history
 from ironic_traits.matching import sources
 from ironic_traits.matching import traits as trait_names
 from ironic_traits.resources.fields import Resource

@@ -7,4 +7,4 @@ from ironic_traits.cmd import command
 
 def main():
     """Run the service until SIGINT or SIGTERM."""
-    command.run('ironic-traits-api', 'ironic_traits.cmd.serving:serve', sys.argv[1:])
+    command.run('ironic-traits-api', 'ironic_traits.cmd.server.serving:serve', sys.argv[1:])

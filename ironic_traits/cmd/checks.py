@@ -18,7 +18,7 @@ from ironic_traits import policies
 from ironic_traits.cmd import setup
 from ironic_traits.db import names, online_migrations, revisions, tables
 from ironic_traits.deploy import drivers
-from ironic_traits.inventory.inspection_rules import Rules, built_in
+from ironic_traits.inventory.records.inspection_rules import Rules, built_in
 from ironic_traits.matching.traits import STANDARD
 
 _GOOD = Result(Code.SUCCESS)

@@ -13,14 +13,15 @@ import tqdm
 
 from ironic_traits import app
 from ironic_traits.cmd import setup
+from ironic_traits.cmd.importing import local
 from ironic_traits.conf import database_name
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.one_transaction import OneTransaction
-from ironic_traits.inventory import trait_writers
+from ironic_traits.inventory.core import trait_writers
 from ironic_traits.printing import count
 from ironic_traits.service import Service
-from ironic_traits.transfer import documents, exports, files, local, sources
+from ironic_traits.transfer import documents, exports, files, sources
 
 #: Seconds for which importing one node locks a SQLite database on a slow machine: a new node, and a changed one.
 _NEW_NODE, _CHANGED_NODE = 0.0015, 0.008
@@ -186,7 +187,7 @@ def _import_units(create, database, units, document_units, dry_run, start):
     :param create: function of a OneTransaction and ``start`` that returns a LocalImporter.
     :param document_units: all units of the document, to prune the nodes that it does not have; None for no pruning.
     :param start: position of the progress bar before the transaction. A retry resets the bar to it.
-    :returns: ironic_traits.transfer.local.LocalImporter, with its results.
+    :returns: ironic_traits.cmd.importing.local.LocalImporter, with its results.
     """
     with contextlib.suppress(_Rollback), database.write() as connection:
         importer = create(OneTransaction(connection), start)

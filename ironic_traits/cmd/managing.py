@@ -7,10 +7,12 @@ import sys
 from oslo_config import cfg
 
 from ironic_traits import validation
+from ironic_traits.changes import change_feed
 from ironic_traits.cmd import rules, setup
 from ironic_traits.conf import database_name
 from ironic_traits.db import migrations, online_migrations, revisions
-from ironic_traits.inventory import change_feed, history_purge, reservations
+from ironic_traits.inventory.core import history_purge
+from ironic_traits.inventory.holds import reservations
 from ironic_traits.placement import standard
 from ironic_traits.printing import count
 

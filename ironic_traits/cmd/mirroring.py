@@ -10,7 +10,7 @@ from oslo_config import cfg
 from ironic_traits import failures
 from ironic_traits.cmd import setup, supervisor
 from ironic_traits.context import Context
-from ironic_traits.inventory import (
+from ironic_traits.inventory.mirrored import (
     mirror_clouds,
     mirror_deletions,
     mirror_kept_nodes,

@@ -6,10 +6,10 @@ from typing import Any
 
 from ironic_traits import yaml_documents
 from ironic_traits.deploy import inspection_hooks
-from ironic_traits.matching import inspection_rules, inspector_rules, rule_evaluation, rule_files
 from ironic_traits.matching.facts import Facts
-from ironic_traits.matching.inspection_rules import InvalidRules, Rule
-from ironic_traits.matching.rule_evaluation import Evaluation, InvalidInventory, RuleResult
+from ironic_traits.matching.rules import inspection_rules, inspector_rules, rule_evaluation, rule_files
+from ironic_traits.matching.rules.inspection_rules import InvalidRules, Rule
+from ironic_traits.matching.rules.rule_evaluation import Evaluation, InvalidInventory, RuleResult
 from ironic_traits.printing import count, printable
 
 #: Exit codes. 1: a rule fails on a node, or an expectation is not met. 2: a file cannot be used.

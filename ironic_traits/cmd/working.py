@@ -4,12 +4,12 @@ import contextlib
 import logging
 import signal
 
-from ironic_traits import upkeep, wakeup
 from ironic_traits.cmd import setup, supervisor
 from ironic_traits.conf import database_name
-from ironic_traits.heartbeat import Heartbeat
 from ironic_traits.service import Service
-from ironic_traits.worker import Worker
+from ironic_traits.worker import upkeep, wakeup
+from ironic_traits.worker.heartbeat import Heartbeat
+from ironic_traits.worker.worker import Worker
 
 LOG = logging.getLogger(__name__)
 

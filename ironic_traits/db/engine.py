@@ -15,8 +15,9 @@ from oslo_db import api as db_api
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines
 
-from ironic_traits.db import hosts, lookout, outage, pool, sqlite, timeouts
-from ironic_traits.db.kept import Kept
+from ironic_traits.db.drivers import sqlite, timeouts
+from ironic_traits.db.failover import hosts, lookout, outage, pool
+from ironic_traits.db.failover.kept import Kept
 
 #: The supported databases, as the names of SQLAlchemy's backends.
 BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
@@ -123,7 +124,7 @@ class Database:
         return self._kept
 
     def watch_outages(self) -> None:
-        """Log the beginning and the end of outages of the database (``db.outage``)."""
+        """Log the beginning and the end of outages of the database (``db.failover.outage``)."""
         if self._watch is not contextlib.nullcontext:
             return
         outages = outage.Outages()
@@ -191,7 +192,7 @@ class Database:
         limits = self._limits._replace(statement=None) if is_patient else self._limits
         if engine.dialect.driver == 'psycopg':
             # Imported here, because psycopg is an optional requirement.
-            from ironic_traits.db import psycopg_driver
+            from ironic_traits.db.drivers import psycopg_driver
 
             psycopg_driver.listen(engine)
         sa.event.listen(engine, 'do_connect', self._hosts.connect)

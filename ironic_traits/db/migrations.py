@@ -12,8 +12,9 @@ from alembic.config import Config
 from alembic.util import CommandError
 from oslo_db.exception import DBDuplicateEntry
 
-from ironic_traits.db import outage, repeatable, revisions
+from ironic_traits.db import repeatable, revisions
 from ironic_traits.db.engine import Database
+from ironic_traits.db.failover import outage
 
 #: Name (MariaDB) and number (PostgreSQL) of the advisory lock that a process holds while it migrates.
 LOCK = ('ironic-traits-migrations', 0x1807_1735)

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits.db.engine import Writer, retried
-from ironic_traits.db.insert import insert_missing
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.insert import insert_missing
+from ironic_traits.db.statements.types import now
 
 LOG = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Inspection hooks: they derive changes of the node from the data of an inspection, as in Ironic.
 
 The hooks have the names, the options and the effects of Ironic's hooks. [inspection] hooks chooses them. They do not
-write: ``inventory.inspections`` stores their results.
+write: ``inventory.inspection.inspections`` stores their results.
 """
 
 import dataclasses

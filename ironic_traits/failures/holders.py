@@ -126,7 +126,7 @@ class NoMatch(Failure):
     """Too few nodes match a request and can be reserved.
 
     :param needed: how many nodes the request needs.
-    :param explanation: as ``inventory.explanations.explain`` returns it.
+    :param explanation: as ``inventory.search.explanations.explain`` returns it.
     """
 
     status = 409

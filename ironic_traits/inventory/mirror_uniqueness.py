@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits.db import tables
-from ironic_traits.db.annotations import Values
-from ironic_traits.inventory.mirror_clouds import Turn
+from ironic_traits.db.statements.annotations import Values
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn
 
 #: {table: columns with unique values}.
 _UNIQUE: dict[str, tuple[str, ...]] = {

@@ -17,12 +17,14 @@ import time
 from ironic_traits import failures
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.deploy import states
-from ironic_traits.inventory import allocate as node_allocations
-from ironic_traits.inventory import exclusions, mirror_claims, mirror_moves, mirror_settlements
-from ironic_traits.inventory import reserve as node_reservations
-from ironic_traits.inventory.exclusions import Exclusions
-from ironic_traits.inventory.mirror_claim_states import TAKEN, TAKING
-from ironic_traits.inventory.mirror_settlements import Finding
+from ironic_traits.inventory.core import exclusions
+from ironic_traits.inventory.core.exclusions import Exclusions
+from ironic_traits.inventory.core.mirror_claim_states import TAKEN, TAKING
+from ironic_traits.inventory.holds import allocate as node_allocations
+from ironic_traits.inventory.holds import mirror_claims
+from ironic_traits.inventory.holds import reserve as node_reservations
+from ironic_traits.inventory.mirrored import mirror_moves, mirror_settlements
+from ironic_traits.inventory.mirrored.mirror_settlements import Finding
 from ironic_traits.mirror.cloud import Cloud, Unreadable, Unsent, message
 from ironic_traits.mirror.settler import Settler, remove
 
@@ -42,7 +44,7 @@ _ELSEWHERE = re.compile(r'already associated with a node')
 def reserve(context, instances, node_request, expiry):
     """Reserve a node for each instance, here and in the cloud of the node.
 
-    The arguments, the result and the failures are those of ``inventory.reserve.reserve``.
+    The arguments, the result and the failures are those of ``inventory.holds.reserve.reserve``.
 
     :raises failures.ClaimUnconfirmed: it is not known whether a cloud holds its node.
     """
@@ -57,7 +59,7 @@ def reserve(context, instances, node_request, expiry):
 def allocate(context, values, node_request, fields):
     """Create an allocation, here and in the cloud of the node.
 
-    The arguments, the result and the failures are those of ``inventory.allocate.create``.
+    The arguments, the result and the failures are those of ``inventory.holds.allocate.create``.
 
     :raises failures.ClaimUnconfirmed: it is not known whether a cloud holds its node.
     """

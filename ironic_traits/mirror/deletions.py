@@ -3,7 +3,7 @@
 import logging
 
 from ironic_traits.db import tables
-from ironic_traits.inventory import mirror_deletions, mirrored_allocations, mirrored_nodes, mirrored_records
+from ironic_traits.inventory.mirrored import mirror_deletions, mirrored_allocations, mirrored_nodes, mirrored_records
 from ironic_traits.mirror.cloud import Unreadable
 
 LOG = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ class Deletions:
     """The deletions of one cloud.
 
     :param context: Context of the mirror.
-    :param turn: ironic_traits.inventory.mirror_clouds.Turn.
+    :param turn: ironic_traits.inventory.mirrored.mirror_clouds.Turn.
     """
 
     def __init__(self, context, turn):

@@ -9,9 +9,9 @@ import orjson
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.types import Json
-from ironic_traits.inventory import mirrored_allocations, mirrored_nodes, mirrored_records
-from ironic_traits.inventory.mirror_admission import MirroredNode
+from ironic_traits.db.statements.types import Json
+from ironic_traits.inventory.mirrored import mirrored_allocations, mirrored_nodes, mirrored_records
+from ironic_traits.inventory.mirrored.mirror_admission import MirroredNode
 from ironic_traits.matching.traits import is_trait
 from ironic_traits.resources.allocations import ALLOCATIONS
 from ironic_traits.resources.nodes import NODES
@@ -74,7 +74,7 @@ def node(document):
 def record(kind, document):
     """Return a record of a response, {column: value}.
 
-    :param kind: ironic_traits.inventory.record_kinds.Kind.
+    :param kind: ironic_traits.inventory.records.record_kinds.Kind.
     :raises Odd: a value cannot be stored.
     """
     return _row(kind.resource, kind.table, mirrored_records.columns(kind), document)

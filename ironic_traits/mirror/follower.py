@@ -8,15 +8,15 @@ from oslo_utils import uuidutils
 
 from ironic_traits.conf.mirror import write_of
 from ironic_traits.context import Context
-from ironic_traits.db import outage
-from ironic_traits.inventory import (
+from ironic_traits.db.failover import outage
+from ironic_traits.inventory.mirrored import (
     mirror_clouds,
     mirror_trait_writes,
     mirrored_allocations,
     mirrored_nodes,
     mirrored_records,
 )
-from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
 from ironic_traits.mirror.cloud import Cloud, NotThere, Unreadable
 from ironic_traits.mirror.deletions import DELETED, TABLES, Deletions

@@ -7,7 +7,7 @@ import orjson
 
 from ironic_traits import failures
 from ironic_traits.deploy import inspection_data
-from ironic_traits.inventory import mirrored_inspections
+from ironic_traits.inventory.mirrored import mirrored_inspections
 from ironic_traits.mirror.cloud import NotAllowed, NotThere
 
 LOG = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ class InspectionReader:
     """The reader of one cloud.
 
     :param context: Context of the mirror.
-    :param turn: ironic_traits.inventory.mirror_clouds.Turn.
+    :param turn: ironic_traits.inventory.mirrored.mirror_clouds.Turn.
     :param cloud: ironic_traits.mirror.cloud.Cloud.
     """
 

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from ironic_traits.inventory import mirror_leftovers
-from ironic_traits.inventory.mirror_leftovers import INSTANCE, TRAIT
+from ironic_traits.inventory.mirrored import mirror_leftovers
+from ironic_traits.inventory.mirrored.mirror_leftovers import INSTANCE, TRAIT
 from ironic_traits.mirror.cloud import Cloud
 from ironic_traits.mirror.feed import Feed
 

@@ -8,7 +8,7 @@ import logging
 import time
 
 from ironic_traits.db import tables
-from ironic_traits.inventory import mirrored_records
+from ironic_traits.inventory.mirrored import mirrored_records
 from ironic_traits.mirror.cloud import NotAllowed, NotThere
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class NodeCount:
     """The number of nodes in one cloud.
 
     :param context: Context of the mirror.
-    :param turn: ironic_traits.inventory.mirror_clouds.Turn.
+    :param turn: ironic_traits.inventory.mirrored.mirror_clouds.Turn.
     :param cloud: ironic_traits.mirror.cloud.Cloud.
     :param compare: function that compares all uuids.
     """

@@ -11,9 +11,9 @@ import functools
 from ironic_traits import failures
 from ironic_traits.conf.mirror import claims_any_nodes, claims_nodes
 from ironic_traits.context import Grant
-from ironic_traits.inventory import mirror_claims, reservations
-from ironic_traits.inventory.matches import NodeRequest
-from ironic_traits.inventory.reservations import Expiry
+from ironic_traits.inventory.holds import mirror_claims, reservations
+from ironic_traits.inventory.holds.reservations import Expiry
+from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.mirror import claims as cloud_claims
 from ironic_traits.placement import allocations, node_claims
 from ironic_traits.placement import failures as placement_failures

@@ -1,15 +1,15 @@
 """Ends claims in their cloud: removes an ``instance_uuid`` that this service has set there.
 
 It is removed only if it is still the instance of the claim, and no instance is deployed on the node. See
-``ironic_traits/inventory/mirror_settlements.py``.
+``ironic_traits/inventory/mirrored/mirror_settlements.py``.
 """
 
 import logging
 
 from ironic_traits.deploy import states
-from ironic_traits.inventory import mirror_settlements
-from ironic_traits.inventory.mirror_claim_states import LOST, TAKEN, TAKING, WATCHED
-from ironic_traits.inventory.mirror_settlements import Finding
+from ironic_traits.inventory.core.mirror_claim_states import LOST, TAKEN, TAKING, WATCHED
+from ironic_traits.inventory.mirrored import mirror_settlements
+from ironic_traits.inventory.mirrored.mirror_settlements import Finding
 from ironic_traits.mirror.cloud import NotThere, Unreadable, message
 
 LOG = logging.getLogger(__name__)

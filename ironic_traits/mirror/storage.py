@@ -9,7 +9,7 @@ import contextlib
 import functools
 import logging
 
-from ironic_traits.inventory import mirror_clouds, mirrored_allocations, mirrored_nodes, mirrored_records
+from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_allocations, mirrored_nodes, mirrored_records
 from ironic_traits.mirror import documents
 from ironic_traits.mirror.cloud import NotAllowed
 from ironic_traits.mirror.deletions import DELETED, TABLES
@@ -30,7 +30,7 @@ class Storage:
     """The items of one cloud here.
 
     :param context: Context of the mirror.
-    :param turn: ironic_traits.inventory.mirror_clouds.Turn.
+    :param turn: ironic_traits.inventory.mirrored.mirror_clouds.Turn.
     :param feeds: function that returns {resource: ironic_traits.mirror.feed.Feed}.
     :param deletions: ironic_traits.mirror.deletions.Deletions.
     """

@@ -14,8 +14,9 @@ import typing
 import urllib.parse
 
 from ironic_traits import failures
-from ironic_traits.inventory import change_feed, mirror_trait_writes
-from ironic_traits.inventory.mirror_trait_writes import Outcome
+from ironic_traits.changes import change_feed
+from ironic_traits.inventory.mirrored import mirror_trait_writes
+from ironic_traits.inventory.mirrored.mirror_trait_writes import Outcome
 from ironic_traits.matching.written_traits import REMOVING, WRITING
 from ironic_traits.mirror.cloud import NotThere, Unreadable
 
@@ -126,7 +127,7 @@ class TraitWriter:
     """The writer of traits to one cloud. Each call of ``step`` sends at most one request that writes.
 
     :param context: ironic_traits.context.Context.
-    :param turn: ironic_traits.inventory.mirror_clouds.Turn.
+    :param turn: ironic_traits.inventory.mirrored.mirror_clouds.Turn.
     :param cloud: ironic_traits.mirror.cloud.Cloud.
     :param store: function that stores a node as it was read in the cloud.
     """

@@ -11,9 +11,9 @@ from osc_lib import exceptions
 
 from ironic_traits import osc
 from ironic_traits.client import Failed
-from ironic_traits.matching import rule_files
-from ironic_traits.matching.inspection_rules import InvalidRules
-from ironic_traits.matching.rule_evaluation import InvalidInventory
+from ironic_traits.matching.rules import rule_files
+from ironic_traits.matching.rules.inspection_rules import InvalidRules
+from ironic_traits.matching.rules.rule_evaluation import InvalidInventory
 from ironic_traits.osc import commands, node_selection
 from ironic_traits.osc.option_types import nonempty
 from ironic_traits.osc.rule_reports import ApplicationReport, PreviewReport

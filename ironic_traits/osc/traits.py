@@ -5,7 +5,7 @@ from typing import Any
 
 from osc_lib import exceptions
 
-from ironic_traits.client import segment
+from ironic_traits.client.client import segment
 from ironic_traits.osc import commands, trait_options
 from ironic_traits.osc.option_types import nonempty
 

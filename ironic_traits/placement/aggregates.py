@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.prepared import prepared
+from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.placement.single_provider import bump, read, take
 
 _TABLE = tables.resource_provider_aggregates

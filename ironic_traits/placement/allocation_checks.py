@@ -7,7 +7,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.inventory.reservations import LIVE
+from ironic_traits.inventory.holds.reservations import LIVE
 from ironic_traits.placement import capacity, failures
 from ironic_traits.placement.consumers import Claim
 

@@ -12,11 +12,11 @@ from oslo_db import exception as db_exception
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import referring, retried
-from ironic_traits.db.prepared import prepared
-from ironic_traits.db.together import Write
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.annotations import Values
+from ironic_traits.db.statements.prepared import prepared
+from ironic_traits.db.statements.together import Write
+from ironic_traits.db.statements.types import now
 from ironic_traits.placement import allocation_checks, capacity, consumers, failures, node_claims
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes

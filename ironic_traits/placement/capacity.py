@@ -12,11 +12,11 @@ from collections.abc import Collection, Mapping, Sequence
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.annotations import Condition
-from ironic_traits.db.prepared import prepared
-from ironic_traits.db.types import no_row_of_few
-from ironic_traits.inventory import mismatches, node_providers, trait_filters
-from ironic_traits.inventory.eligibility import OF_NODE, RESERVED
+from ironic_traits.db.statements.annotations import Condition
+from ironic_traits.db.statements.prepared import prepared
+from ironic_traits.db.statements.types import no_row_of_few
+from ironic_traits.inventory.core import mismatches, node_providers, trait_filters
+from ironic_traits.inventory.core.eligibility import OF_NODE, RESERVED
 from ironic_traits.matching.traits import Filter
 
 #: The fields of an inventory in the API.

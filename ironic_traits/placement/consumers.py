@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits.db import tables
-from ironic_traits.db.prepared import prepared
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.prepared import prepared
+from ironic_traits.db.statements.types import now
 from ironic_traits.placement import failures
 
 #: The generation of a claim in versions without consumer generations: it is not checked.

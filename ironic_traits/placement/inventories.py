@@ -12,7 +12,7 @@ from oslo_db import exception as db_exception
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import referring, retried
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.types import now
 from ironic_traits.placement import capacity, failures
 from ironic_traits.placement import resource_classes as classes
 from ironic_traits.placement.single_provider import bump, read, take

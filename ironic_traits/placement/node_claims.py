@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.inventory.mirror_claim_states import OPEN, TAKEN
+from ironic_traits.inventory.core.mirror_claim_states import OPEN, TAKEN
 from ironic_traits.placement import failures
 from ironic_traits.placement.consumers import Claim
 

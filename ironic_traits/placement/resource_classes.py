@@ -8,7 +8,7 @@ from oslo_db import exception as db_exception
 from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.types import now
 from ironic_traits.placement import failures
 
 

@@ -1,6 +1,6 @@
 """Resource providers: list, show, add, rename, move, delete.
 
-A node's provider is created, named and deleted by ``inventory.node_providers``.
+A node's provider is created, named and deleted by ``inventory.core.node_providers``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,9 +12,9 @@ from oslo_utils import uuidutils
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import referring, retried
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.annotations import Condition
+from ironic_traits.db.statements.types import now
 from ironic_traits.placement import capacity, failures, resource_classes, traits
 from ironic_traits.placement.single_provider import LISTED, read, take
 

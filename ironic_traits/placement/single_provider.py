@@ -5,14 +5,16 @@ from collections.abc import Iterable, Mapping
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from ironic_traits.db import tables, together
-from ironic_traits.db.annotations import Condition
-from ironic_traits.db.prepared import prepared
-from ironic_traits.db.together import Write
-from ironic_traits.db.types import now
-from ironic_traits.inventory import change_feed, node_providers
-from ironic_traits.inventory.eligibility import EXPIRED
-from ironic_traits.inventory.reservations import settle_nodes
+from ironic_traits.changes import change_feed
+from ironic_traits.db import tables
+from ironic_traits.db.statements import together
+from ironic_traits.db.statements.annotations import Condition
+from ironic_traits.db.statements.prepared import prepared
+from ironic_traits.db.statements.together import Write
+from ironic_traits.db.statements.types import now
+from ironic_traits.inventory.core import node_providers
+from ironic_traits.inventory.core.eligibility import EXPIRED
+from ironic_traits.inventory.holds.reservations import settle_nodes
 from ironic_traits.placement import failures
 
 # When a reservation expires, its node is free again, so the generation of the node's provider has to move. Nothing is

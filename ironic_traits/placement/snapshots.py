@@ -12,9 +12,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import node_providers
-from ironic_traits.inventory.eligibility import OF_NODE
+from ironic_traits.db.statements.annotations import Condition
+from ironic_traits.inventory.core import node_providers
+from ironic_traits.inventory.core.eligibility import OF_NODE
 from ironic_traits.placement.capacity import FIELDS
 from ironic_traits.placement.single_provider import COLUMNS
 

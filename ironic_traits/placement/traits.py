@@ -8,10 +8,10 @@ import sqlalchemy as sa
 
 from ironic_traits.context import Context
 from ironic_traits.db import names, tables
-from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import retried
-from ironic_traits.db.prepared import prepared
-from ironic_traits.db.types import names_in
+from ironic_traits.db.statements.annotations import Condition
+from ironic_traits.db.statements.prepared import prepared
+from ironic_traits.db.statements.types import names_in
 from ironic_traits.placement import failures
 
 #: When a trait was changed last.

@@ -166,7 +166,7 @@ _FIELDS = (
     # As in GET /v1/nodes/NODE/traits?detail=true.
     Field('trait_sources', 38, is_column=False, is_detail=False),
     _interface('vendor', 31),
-    # Computed: see inventory/conductors.py.
+    # Computed: see inventory/provisioning/conductors.py.
     Field('conductor', 49, is_column=False, filter=_TEXT),
     Field('allocation_uuid', 52),
     Field(

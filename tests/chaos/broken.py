@@ -8,9 +8,11 @@ import time
 
 import sqlalchemy as sa
 
+from ironic_traits.changes import change_feed
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
-from ironic_traits.inventory import change_feed, free_nodes, single_node
+from ironic_traits.inventory.core import single_node
+from ironic_traits.inventory.holds import free_nodes
 
 #: Maximum duration in seconds of a run whose record does not show the bug.
 MAX_SECONDS = 60

@@ -4,9 +4,10 @@ import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from ironic_traits.db import outage, tables
+from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
-from ironic_traits.db.prepared import prepared
+from ironic_traits.db.failover import outage
+from ironic_traits.db.statements.prepared import prepared
 from tests.support.client import Client
 from tests.support.reservations import available, reserve
 from tests.support.rows import insert_node

@@ -11,9 +11,10 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits.api import exceptions
-from ironic_traits.db import outage, pool, tables
+from ironic_traits.db import tables
 from ironic_traits.db.engine import Database, retried
-from ironic_traits.db.types import now
+from ironic_traits.db.failover import outage, pool
+from ironic_traits.db.statements.types import now
 from tests.support.rows import insert_node
 from tests.support.service import make_conf
 

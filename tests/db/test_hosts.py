@@ -7,7 +7,8 @@ import pytest
 import sqlalchemy as sa
 from psycopg2 import extensions
 
-from ironic_traits.db import hosts, timeouts
+from ironic_traits.db.drivers import timeouts
+from ironic_traits.db.failover import hosts
 
 LIMITS = timeouts.Limits(connect=2, lock=30, statement=40)
 

@@ -10,7 +10,8 @@ import types
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db import hosts, lookout, timeouts
+from ironic_traits.db.drivers import timeouts
+from ironic_traits.db.failover import hosts, lookout
 
 #: Records of the pool: of connections to the first host, and to the second one.
 FIRST, SECOND = (types.SimpleNamespace(info={hosts._HOST: number}) for number in range(2))

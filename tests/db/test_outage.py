@@ -10,7 +10,7 @@ from oslo_db import exception as db_exception
 
 from ironic_traits.api import exceptions, protocols
 from ironic_traits.api.resource import CONTEXT
-from ironic_traits.db import outage
+from ironic_traits.db.failover import outage
 
 FULL = sa.exc.OperationalError('INSERT', {}, pymysql.err.OperationalError(1114, "The table 'traits' is full"))
 #: What MariaDB reports if INSERT IGNORE could not store the row that another one refers to.

@@ -4,7 +4,7 @@ import pymysql
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db import pymysql_driver
+from ironic_traits.db.drivers import pymysql_driver
 from ironic_traits.db.engine import Database
 from tests.support.service import make_conf
 

@@ -9,11 +9,12 @@ import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from ironic_traits.db import tables, together
+from ironic_traits.db import tables
 from ironic_traits.db.engine import Database, retried
-from ironic_traits.db.together import Write
-from ironic_traits.db.types import now
-from ironic_traits.inventory.single_node import MOMENT, lock
+from ironic_traits.db.statements import together
+from ironic_traits.db.statements.together import Write
+from ironic_traits.db.statements.types import now
+from ironic_traits.inventory.core.single_node import MOMENT, lock
 from tests.support.rows import insert_node
 from tests.support.service import make_conf
 

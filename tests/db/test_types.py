@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
-from ironic_traits.db.types import names_in, no_row, no_row_of_few
+from ironic_traits.db.statements.types import names_in, no_row, no_row_of_few
 from tests.support.rows import insert_node
 from tests.support.service import make_conf
 

@@ -6,10 +6,10 @@ import time
 
 import sqlalchemy as sa
 
-from ironic_traits.api import worker_check
+from ironic_traits.api.layers import worker_check
 from ironic_traits.db import tables
-from ironic_traits.heartbeat import Heartbeat
-from ironic_traits.inventory import workers as alive
+from ironic_traits.inventory.provisioning import workers as alive
+from ironic_traits.worker.heartbeat import Heartbeat
 from tests.support.client import Client
 from tests.support.service import Server, make_app
 from tests.support.transitions import ask, pass_time
@@ -38,7 +38,7 @@ def test_heartbeat_of_a_worker(app, caplog):
         assert (row.drivers, row.conductor_group) == (['fake-hardware'], '')
         assert alive.alive(app.service) == 1
     assert rows(app) == []
-    lines = [record.getMessage() for record in caplog.records if record.name == 'ironic_traits.heartbeat']
+    lines = [record.getMessage() for record in caplog.records if record.name == 'ironic_traits.worker.heartbeat']
     assert [line.rpartition(' ')[2] for line in lines] == ['starts', 'stops']
 
 
@@ -105,7 +105,7 @@ def test_warning(app, client, caplog):
     def warnings():
         watch._next_look = 0
         watch.look()
-        return [each.getMessage() for each in caplog.records if each.name == 'ironic_traits.api.worker_check']
+        return [each.getMessage() for each in caplog.records if each.name == 'ironic_traits.api.layers.worker_check']
 
     assert warnings() == []
     pass_time(app, 100)

@@ -9,8 +9,9 @@ from oslo_config import cfg
 from ironic_traits import failures
 from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.context import Context, Grant
-from ironic_traits.inventory import nodes, reservations, reserve
-from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.inventory.holds import reservations, reserve
+from ironic_traits.inventory.nodes import nodes
+from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.service import Service
 from tests.support.client import VERSION, Client
 from tests.support.service import make_app, make_conf, upgraded

@@ -10,9 +10,9 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits import upkeep
+from ironic_traits.changes import change_feed
 from ironic_traits.db import tables
-from ironic_traits.inventory import change_feed
+from ironic_traits.worker import upkeep
 from tests.support.client import Client
 from tests.support.service import finish_work, make_app
 

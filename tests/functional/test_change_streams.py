@@ -19,12 +19,11 @@ from keystoneauth1 import noauth, session
 from oslo_policy import policy
 from webob import Request
 
-from ironic_traits import change_streams
 from ironic_traits.api.resource import DETACHED
+from ironic_traits.changes import change_feed, change_streams
 from ironic_traits.client import Client as Library
 from ironic_traits.client import Failed
 from ironic_traits.db import tables
-from ironic_traits.inventory import change_feed
 from tests.support.client import Client
 from tests.support.http_client import ask, make
 from tests.support.service import ForkedServer, make_app

@@ -11,7 +11,8 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db import hosts, migrations, revisions
+from ironic_traits.db import migrations, revisions
+from ironic_traits.db.failover import hosts
 from tests.support import clusters, commands
 from tests.support.concurrency import wait_until
 from tests.support.following import Following

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.inventory import transitions, workers
+from ironic_traits.inventory.provisioning import transitions, workers
 from tests.support.client import Client, message
 from tests.support.service import finish_work, make_app
 from tests.support.transitions import ask, state

@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from ironic_traits.inventory import workers
+from ironic_traits.inventory.provisioning import workers
 from tests.conftest import empty
 from tests.support.client import Client
 from tests.support.described import Described

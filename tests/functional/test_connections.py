@@ -6,8 +6,9 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db import kept as kept_connections
-from ironic_traits.db import pool, tables
+from ironic_traits.db import tables
+from ironic_traits.db.failover import kept as kept_connections
+from ironic_traits.db.failover import pool
 
 #: Statements that end all other connections to the database. A separate connection executes them.
 _END_OTHERS = {

@@ -4,7 +4,7 @@ import pytest
 from oslo_config import cfg
 from webob import Request
 
-from ironic_traits.api.metrics import MAX_FLAVORS
+from ironic_traits.api.layers.metrics import MAX_FLAVORS
 from tests.functional.test_metrics import read
 from tests.support.reservations import available_of, reserve
 from tests.support.service import make_app

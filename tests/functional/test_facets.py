@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from ironic_traits import resources
 from ironic_traits.db import tables
-from ironic_traits.inventory import facets, node_index
+from ironic_traits.inventory.search import facets, node_index
 
 NODES = {
     'one': ({'resource_class': 'gold', 'owner': 'a', 'description': '100% of rack_1'}, ['CUSTOM_A', 'CUSTOM_B']),

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.inventory import reservations
+from ironic_traits.inventory.holds import reservations
 from tests.support.concurrency import at_once
 from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provider
 from tests.support.reservations import available, expire, instance, reserve

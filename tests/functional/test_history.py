@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from ironic_traits.inventory import reservations
+from ironic_traits.inventory.holds import reservations
 from tests.support.client import Client, message
 from tests.support.history import entries
 from tests.support.inventory_files import manage

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 import sqlalchemy as sa
 
-from ironic_traits import upkeep
 from ironic_traits.db import tables
-from ironic_traits.inventory import history_purge
+from ironic_traits.inventory.core import history_purge
+from ironic_traits.worker import upkeep
 from tests.support import commands
 from tests.support.client import Client
 from tests.support.history import entries

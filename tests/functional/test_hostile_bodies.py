@@ -8,7 +8,7 @@ import urllib.parse
 
 import pytest
 
-from ironic_traits.inventory import history
+from ironic_traits.inventory.core import history
 from tests.support.client import Client, message
 from tests.support.history import entries
 from tests.support.http_client import make

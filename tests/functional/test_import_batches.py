@@ -9,10 +9,11 @@ import sqlalchemy as sa
 from hypothesis import strategies as st
 
 from ironic_traits.client import Failed
+from ironic_traits.cmd.importing import local
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
 from ironic_traits.db.one_transaction import OneTransaction
-from ironic_traits.transfer import documents, exports, imports, local
+from ironic_traits.transfer import documents, exports, imports
 from tests.support.inventory_files import MANAGE, manage
 from tests.support.service import make_app, make_conf, upgraded
 

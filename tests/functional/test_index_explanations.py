@@ -10,10 +10,10 @@ from ironic_traits import clauses
 from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
-from ironic_traits.db.types import now
-from ironic_traits.inventory import explanations, index_explanations, node_index, node_sets
-from ironic_traits.inventory.exclusions import Exclusions
-from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.db.statements.types import now
+from ironic_traits.inventory.core.exclusions import Exclusions
+from ironic_traits.inventory.search import explanations, index_explanations, node_index, node_sets
+from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching.requests import understand
 from tests.conftest import empty
 from tests.functional.test_matches import NODE, fill, requests

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ironic_traits.inventory import history
+from ironic_traits.inventory.core import history
 from tests.support import http_client, ramdisk
 from tests.support.client import Client
 from tests.support.history import entries

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from ironic_traits.client import Failed
-from ironic_traits.matching import rule_evaluation
-from ironic_traits.matching.inspection_rules import standard
+from ironic_traits.matching.rules import rule_evaluation
+from ironic_traits.matching.rules.inspection_rules import standard
 from tests.functional.test_commands import clients
 from tests.support import ramdisk
 from tests.support.cli import BAREMETAL, OPENSTACK, run

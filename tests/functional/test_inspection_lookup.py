@@ -2,7 +2,7 @@
 
 import pytest
 
-from ironic_traits.inventory.inspection_lookup import bmc_addresses
+from ironic_traits.inventory.inspection.inspection_lookup import bmc_addresses
 from tests.support.client import message
 from tests.support.concurrency import at_once
 from tests.support.inspections import MACS, PATH, RAMDISK, add_port, post, ramdisk_data, waiting

@@ -1,6 +1,6 @@
 """The data of inspections: from a ramdisk, from a client, and in responses."""
 
-from ironic_traits.inventory import history
+from ironic_traits.inventory.core import history
 from tests.support.client import Client, message
 from tests.support.history import entries
 from tests.support.inspections import MACS, PATH, add_port, inspect, ports, post, ramdisk_data, waiting

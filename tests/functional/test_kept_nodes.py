@@ -2,7 +2,7 @@
 
 import pytest
 
-from ironic_traits.inventory.search_places import Places
+from ironic_traits.inventory.search.search_places import Places
 from tests.support import plans
 from tests.support.client import Client
 from tests.support.reservations import PATH, available, instance

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from ironic_traits.api.placement import candidate_documents
 from ironic_traits.db import tables
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.types import now
 from tests.support.client import Client
 from tests.support.providers import golden
 from tests.support.service import ForkedServer, database, upgraded

@@ -11,7 +11,7 @@ from prometheus_client import parser, registry
 from webob import Request
 
 from ironic_traits.api.description.routes import routes
-from ironic_traits.api.metrics import _watch_connections
+from ironic_traits.api.layers.metrics import _watch_connections
 from ironic_traits.api.resource import ROUTE
 from tests.support.client import Client
 from tests.support.reservations import instance

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.types import now
 from tests.support.claims import GOLD, INSTANCES, Side, allocate_here, allocate_there, allocation_body, take_there
 from tests.support.client import Client, message
 from tests.support.concurrency import at_once, process

@@ -8,7 +8,7 @@ from hypothesis import stateful
 from hypothesis import strategies as st
 
 from ironic_traits import failures
-from ironic_traits.inventory import mirror_deletions, mirror_kept_nodes, mirrored_nodes
+from ironic_traits.inventory.mirrored import mirror_deletions, mirror_kept_nodes, mirrored_nodes
 from tests.conftest import empty
 from tests.support import machines
 from tests.support.client import Client

@@ -3,7 +3,7 @@
 import pytest
 
 from ironic_traits import failures
-from ironic_traits.inventory import mirror_clouds, mirror_moves
+from ironic_traits.inventory.mirrored import mirror_clouds, mirror_moves
 from tests.support import programs
 from tests.support.mirrored_nodes import INSTANCE, UUIDS, Store
 from tests.support.service import make_app, upgraded

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from ironic_traits.context import Context
-from ironic_traits.inventory import mirror_moves, node_traits
+from ironic_traits.inventory.mirrored import mirror_moves
+from ironic_traits.inventory.traits import node_traits
 from tests.support import programs
 from tests.support.client import Client
 from tests.support.concurrency import wait_until

@@ -3,9 +3,9 @@
 import pytest
 
 from ironic_traits.context import Context
-from ironic_traits.inventory import mirror_clouds, mirror_trait_writes, mirrored_nodes
-from ironic_traits.inventory.mirror_clouds import Turn
-from ironic_traits.inventory.mirror_trait_writes import Outcome
+from ironic_traits.inventory.mirrored import mirror_clouds, mirror_trait_writes, mirrored_nodes
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn
+from ironic_traits.inventory.mirrored.mirror_trait_writes import Outcome
 from ironic_traits.matching.written_traits import REMOVING, WRITING
 from ironic_traits.mirror import documents
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ironic_traits.inventory import mirror_clouds, mirror_moves, mirrored_allocations
+from ironic_traits.inventory.mirrored import mirror_clouds, mirror_moves, mirrored_allocations
 from tests.support.client import Client, message
 from tests.support.mirrored_nodes import ENDPOINT, INSTANCE, OTHER, UUIDS, Store
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from ironic_traits.inventory import mirror_clouds, mirrored_nodes
-from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
+from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_nodes
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
 from ironic_traits.placement import imports
 from ironic_traits.placement.snapshot_differences import Scope

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from prometheus_client import parser
 
-from ironic_traits.inventory import mirror_clouds
-from ironic_traits.inventory.mirror_clouds import Turn
+from ironic_traits.inventory.mirrored import mirror_clouds
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn
 from tests.support.client import Client
 from tests.support.service import make_app, upgraded
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
-from ironic_traits.db.types import read_clock
-from ironic_traits.inventory import eligibility, node_index, node_sets
-from ironic_traits.inventory.capacity import Nodes
+from ironic_traits.db.statements.types import read_clock
+from ironic_traits.inventory.core import eligibility
+from ironic_traits.inventory.search import node_index, node_sets
+from ironic_traits.inventory.search.capacity import Nodes
 from tests.conftest import empty
 from tests.functional.test_matches import CLASSES, TRAITS
 from tests.support.client import Client

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.types import read_clock
-from ironic_traits.inventory import node_inventories
+from ironic_traits.db.statements.types import read_clock
+from ironic_traits.inventory.inspection import node_inventories
 from tests.support.rows import insert_node
 
 

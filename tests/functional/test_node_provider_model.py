@@ -8,7 +8,7 @@ import uuid
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from ironic_traits.inventory import reservations
+from ironic_traits.inventory.holds import reservations
 from tests.conftest import empty
 from tests.support import machines
 from tests.support.client import Client

@@ -83,8 +83,8 @@ def test_a_match_for_a_flavor_by_name(nova, tmp_path):
 
 
 def test_more_flavors_than_are_read(nova, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr('ironic_traits.nova._PAGE', 1)
-    monkeypatch.setattr('ironic_traits.nova.MAX_FLAVORS', 2)
+    monkeypatch.setattr('ironic_traits.peers.nova._PAGE', 1)
+    monkeypatch.setattr('ironic_traits.peers.nova.MAX_FLAVORS', 2)
     with service(tmp_path, nova) as client:
         assert client.ask('POST', '/v1/capacity', {'nova_flavors': True}).status_int == 200
     assert 'Only the first 2 flavors of nova were read.' in caplog.text

@@ -10,8 +10,9 @@ import urllib.parse
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.api.overload import PATIENCE, Gate
-from ironic_traits.db import outage, tables
+from ironic_traits.api.layers.overload import PATIENCE, Gate
+from ironic_traits.db import tables
+from ironic_traits.db.failover import outage
 from tests.support import freezing
 from tests.support.client import Client
 from tests.support.service import ForkedServer, make_app, upgraded

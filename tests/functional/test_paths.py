@@ -5,7 +5,7 @@ import urllib.parse
 import pytest
 
 from ironic_traits.api.description.routes import routes
-from ironic_traits.inventory import mirror_clouds
+from ironic_traits.inventory.mirrored import mirror_clouds
 from tests.support.client import Client
 from tests.support.service import make_app
 

@@ -136,7 +136,7 @@ def test_log_of_a_worker(app, client, caplog):
     finish_work(app)
     client.ask('PUT', f'/v1/nodes/{named}/states/power', {'target': 'power on'})
     finish_work(app)
-    lines = [each.getMessage() for each in caplog.records if each.name == 'ironic_traits.performer']
+    lines = [each.getMessage() for each in caplog.records if each.name == 'ironic_traits.worker.performer']
     assert sorted(lines) == sorted(
         [
             f'Node rack1-1 ({named}): verify finished, now manageable',

@@ -5,7 +5,7 @@ import math
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from ironic_traits.inventory.search_places import Places
+from ironic_traits.inventory.search.search_places import Places
 from tests.conftest import empty
 from tests.support import machines
 from tests.support.client import Client

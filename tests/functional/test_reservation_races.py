@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.types import Json
+from ironic_traits.db.statements.types import Json
 from tests.support.client import Client
 from tests.support.concurrency import at_once, in_processes
 from tests.support.reservations import PATH, available, instance, reserve

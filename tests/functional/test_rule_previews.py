@@ -2,7 +2,7 @@
 
 import pytest
 
-from ironic_traits.inventory import rule_applications, rule_previews
+from ironic_traits.inventory.inspection import rule_applications, rule_previews
 from tests.support.client import message
 from tests.support.rule_runs import DATA, add, data, expect, has_flag, history, rule, sources, store_data, store_rules
 

@@ -10,7 +10,7 @@ import time
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.inventory import rule_applications
+from ironic_traits.inventory.inspection import rule_applications
 from tests.support import http_client
 from tests.support.client import Client
 from tests.support.concurrency import at_once

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from ironic_traits.db import tables
-from ironic_traits.db.types import now
-from ironic_traits.inventory import inspection_rules
-from ironic_traits.matching.inspection_rules import standard
+from ironic_traits.db.statements.types import now
+from ironic_traits.inventory.records import inspection_rules
+from ironic_traits.matching.rules.inspection_rules import standard
 from tests.support.service import make_app, make_conf
 
 TABLE = tables.inspection_rules

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from ironic_traits import masks
 from ironic_traits.db import tables
-from ironic_traits.inventory import secrets
+from ironic_traits.inventory.core import secrets
 from tests.support.client import Client
 from tests.support.reservations import available
 from tests.support.service import finish_work, make_app

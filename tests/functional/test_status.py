@@ -10,7 +10,7 @@ from oslo_utils import uuidutils
 
 from ironic_traits.db import migrations, tables
 from ironic_traits.db.engine import Database
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.types import now
 from tests.support import commands
 from tests.support.service import make_conf, upgraded
 

@@ -5,7 +5,8 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import base
-from ironic_traits.inventory import outcomes, transitions
+from ironic_traits.inventory.inspection import outcomes
+from ironic_traits.inventory.provisioning import transitions
 from tests.support.client import message
 from tests.support.service import finish_work
 from tests.support.transitions import pass_time

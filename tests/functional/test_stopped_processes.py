@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.inventory import node_index
+from ironic_traits.inventory.search import node_index
 from tests.chaos.proxy import Proxy
 from tests.support import freezing
 from tests.support.http_client import ask, make

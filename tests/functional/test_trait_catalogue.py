@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from hypothesis import strategies as st
 
 from ironic_traits.db import tables
-from ironic_traits.db.insert import insert_missing
 from ironic_traits.db.names import ensure
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.insert import insert_missing
+from ironic_traits.db.statements.types import now
 from tests.conftest import empty
 from tests.support import personas
 from tests.support.client import Client

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from playwright.sync_api import expect
 
 from ironic_traits.db import tables
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.types import now
 from tests.support import browser as browsers
 from tests.support.client import Client
 from tests.support.mirrored_nodes import UUIDS, Store

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from ironic_traits.inventory import mirror_clouds, mirror_deletions
+from ironic_traits.inventory.mirrored import mirror_clouds, mirror_deletions
 from tests.support import browser as browsers
 from tests.support.mirrored_nodes import UUIDS, Store
 from tests.support.service import ForkedServer, make_app, upgraded

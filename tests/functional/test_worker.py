@@ -5,8 +5,8 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import base, states
-from ironic_traits.inventory import outcomes
-from ironic_traits.inventory import transitions as carried
+from ironic_traits.inventory.inspection import outcomes
+from ironic_traits.inventory.provisioning import transitions as carried
 from tests.support.client import Client
 from tests.support.service import finish_work, make_app
 from tests.support.transitions import LONG, MORE, ask, pass_time, put_in, state

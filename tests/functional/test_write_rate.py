@@ -7,7 +7,7 @@ import bcrypt
 import pytest
 from webob import Request
 
-from ironic_traits.api import write_rate
+from ironic_traits.api.layers import write_rate
 from tests.support.service import make_app, upgraded
 
 NODE = '{"driver": "fake-hardware"}'

@@ -3,8 +3,9 @@
 import json
 
 from ironic_traits.context import Context
-from ironic_traits.inventory import mirror_clouds, mirrored_nodes, workers
-from ironic_traits.inventory.mirror_clouds import Turn
+from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_nodes
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn
+from ironic_traits.inventory.provisioning import workers
 from tests.support import inspection_samples
 from tests.support import sample_documents as samples
 from tests.support.service import finish_work

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.types import now
 from tests.support.client import Client
 from tests.support.mirror import follower, make_available
 

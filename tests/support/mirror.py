@@ -13,7 +13,7 @@ import yaml
 from oslo_utils import uuidutils
 
 from ironic_traits.db import tables
-from ironic_traits.db.insert import insert_missing
+from ironic_traits.db.statements.insert import insert_missing
 from ironic_traits.mirror.cloud import MAXIMUM
 from ironic_traits.mirror.follower import Follower
 from tests.support.service import make_app

@@ -1,9 +1,9 @@
 """Mirrors without a cloud: the test provides the data of the cloud."""
 
 from ironic_traits.context import Context
-from ironic_traits.inventory import mirror_clouds, mirrored_allocations, mirrored_nodes, mirrored_records
-from ironic_traits.inventory.mirror_clouds import Turn
-from ironic_traits.inventory.ports import PORTS
+from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_allocations, mirrored_nodes, mirrored_records
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn
+from ironic_traits.inventory.records.ports import PORTS
 from ironic_traits.mirror import documents
 
 UUIDS = [f'aaaaaaaa-0000-4000-8000-{number:012}' for number in range(9)]

@@ -5,7 +5,8 @@ import pathlib
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.inventory import mirror_clouds, workers
+from ironic_traits.inventory.mirrored import mirror_clouds
+from ironic_traits.inventory.provisioning import workers
 from tests.support import yaml_files
 from tests.support.client import Client
 from tests.support.service import make_app, upgraded

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.types import now
+from ironic_traits.db.statements.types import now
 
 
 def insert_node(database, name='one', **values):

@@ -7,10 +7,11 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.types import now, read_clock
-from ironic_traits.inventory import inspection_rules, node_inventories, rule_runs
-from ironic_traits.inventory.single_node import take
-from ironic_traits.matching import inspection_rules as grammar
+from ironic_traits.db.statements.types import now, read_clock
+from ironic_traits.inventory.core.single_node import take
+from ironic_traits.inventory.inspection import node_inventories, rule_runs
+from ironic_traits.inventory.records import inspection_rules
+from ironic_traits.matching.rules import inspection_rules as grammar
 
 #: Inspection data of a machine: it has an SSD.
 DATA = {

@@ -20,10 +20,10 @@ from sqlalchemy import make_url
 from ironic_traits import app, conf
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
-from ironic_traits.inventory import transitions
-from ironic_traits.performer import Performer, Run
+from ironic_traits.inventory.provisioning import transitions
 from ironic_traits.service import Service
-from ironic_traits.worker import Worker
+from ironic_traits.worker.performer import Performer, Run
+from ironic_traits.worker.worker import Worker
 from tests.support import commands, logs
 from tests.support.servers import free_port
 

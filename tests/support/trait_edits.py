@@ -5,8 +5,8 @@ import uuid
 import sqlalchemy as sa
 
 from ironic_traits.db import names, tables
-from ironic_traits.db.types import now
-from ironic_traits.inventory import node_providers
+from ironic_traits.db.statements.types import now
+from ironic_traits.inventory.core import node_providers
 
 PATH = '/v1/traits/edits'
 #: The traits of the nodes of ``insert_nodes``.

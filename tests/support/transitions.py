@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
-from ironic_traits.inventory import transitions as carried
+from ironic_traits.inventory.provisioning import transitions as carried
 
 LONG = 300
 

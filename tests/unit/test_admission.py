@@ -3,8 +3,8 @@
 import threading
 import time
 
-from ironic_traits.api.overload import REFUSED
-from ironic_traits.cmd.admission import Admission
+from ironic_traits.api.layers.overload import REFUSED
+from ironic_traits.cmd.server.admission import Admission
 
 
 class Application:

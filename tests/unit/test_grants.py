@@ -5,7 +5,12 @@ import inspect
 import pytest
 
 from ironic_traits.context import Grant
-from ironic_traits.inventory import matches, node_traits, node_vifs, nodes, records, reservations
+from ironic_traits.inventory.holds import reservations
+from ironic_traits.inventory.nodes import nodes
+from ironic_traits.inventory.provisioning import node_vifs
+from ironic_traits.inventory.records import records
+from ironic_traits.inventory.search import matches
+from ironic_traits.inventory.traits import node_traits
 
 READERS = [
     *(nodes.get, nodes.find, records.get, records.find, reservations.get, reservations.find),

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from ironic_traits.matching import inspection_rules, rule_evaluation, rule_files, rule_values
 from ironic_traits.matching.facts import Facts
-from ironic_traits.matching.inspection_rules import InvalidRules
-from ironic_traits.matching.rule_evaluation import InvalidInventory
+from ironic_traits.matching.rules import inspection_rules, rule_evaluation, rule_files, rule_values
+from ironic_traits.matching.rules.inspection_rules import InvalidRules
+from ironic_traits.matching.rules.rule_evaluation import InvalidInventory
 
 ADD = {'op': 'add-trait', 'args': {'name': 'CUSTOM_A'}}
 BOMBS = ['(a+)+b', '(a|a)*b', '(.*a){20}b', '(a?){400}a{400}b', '|'.join(f'[a-z]{{{each}}}b' for each in range(1, 30))]

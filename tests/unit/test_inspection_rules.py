@@ -2,8 +2,9 @@
 
 import pytest
 
-from ironic_traits.matching import inspection_rules, traits
-from ironic_traits.matching.inspection_rules import InvalidRules
+from ironic_traits.matching import traits
+from ironic_traits.matching.rules import inspection_rules
+from ironic_traits.matching.rules.inspection_rules import InvalidRules
 
 ADD = {'op': 'add-trait', 'args': {'name': 'CUSTOM_A'}}
 

@@ -4,7 +4,7 @@ import doctest
 
 import pytest
 
-from ironic_traits.matching import inspection_rules, inspector_rules, rule_evaluation
+from ironic_traits.matching.rules import inspection_rules, inspector_rules, rule_evaluation
 
 FACTS = rule_evaluation.facts_of(
     {

@@ -4,7 +4,7 @@ import pytest
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import steps
-from ironic_traits.inventory import secrets
+from ironic_traits.inventory.core import secrets
 from ironic_traits.masks import MASK, masked
 from ironic_traits.transfer import differences
 

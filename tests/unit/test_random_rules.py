@@ -5,10 +5,11 @@ import contextlib
 import hypothesis
 from hypothesis import strategies
 
-from ironic_traits.matching import facts, inspection_rules, inspector_rules, rule_actions, rule_conditions, traits
-from ironic_traits.matching import rule_evaluation as evaluation
-from ironic_traits.matching.inspection_rules import InvalidRules
-from ironic_traits.matching.rule_evaluation import InvalidInventory
+from ironic_traits.matching import facts, traits
+from ironic_traits.matching.rules import inspection_rules, inspector_rules, rule_actions, rule_conditions
+from ironic_traits.matching.rules import rule_evaluation as evaluation
+from ironic_traits.matching.rules.inspection_rules import InvalidRules
+from ironic_traits.matching.rules.rule_evaluation import InvalidInventory
 
 KEYS = strategies.sampled_from([
     *('inventory', 'plugin_data', 'cpu', 'flags', 'architecture', 'model_name', 'disks', 'rotational', 'vendor'),

@@ -1,4 +1,4 @@
-from ironic_traits.inventory.read_cache import ReadCache
+from ironic_traits.inventory.core.read_cache import ReadCache
 
 
 def test_value_is_read_again_when_it_is_too_old():

@@ -10,7 +10,7 @@ import pathlib
 import pytest
 import yaml
 
-from ironic_traits.matching import inspection_rules, rule_evaluation
+from ironic_traits.matching.rules import inspection_rules, rule_evaluation
 from tests.support import real_cpus, yaml_files
 
 DATA = pathlib.Path(__file__).parents[1] / 'data' / 'real_cpus.yaml'

@@ -23,7 +23,7 @@ from ironic_traits.api.v1 import (
     volume_targets,
 )
 from ironic_traits.api.v1 import node_filters as node_queries
-from ironic_traits.inventory import node_filters
+from ironic_traits.inventory.core import node_filters
 from ironic_traits.resources import (
     ALLOCATIONS,
     CHASSIS,
@@ -53,13 +53,13 @@ _RULES = {
 } - _NOT_OF_A_FIELD
 _TARGET_RULES = {rule.name for rule in policies.list_rules() if 'view_target' in rule.name}
 _RUNBOOK_RULES = {rule.name for rule in policies.list_rules() if rule.name.startswith('baremetal:runbook:update:')}
-#: The filters by traits share one condition (inventory/node_traits.py).
+#: The filters by traits share one condition (inventory/traits/node_traits.py).
 _CONDITIONS = {*node_filters.CONDITIONS, *node_queries.TRAIT_FILTERS}
 
 #: {resource: fields that ``computed`` of its ``Kind`` computes}.
 _COMPUTED = {RUNBOOKS: runbook_fields.RUNBOOKS.kind.computed.keys()}
 
-#: Parameters of lists of records for which ``inventory.records.find`` has conditions.
+#: Parameters of lists of records for which ``inventory.records.records.find`` has conditions.
 _OF_PORTGROUPS = {'node', 'shard', 'conductor_groups'}
 _OF_PORTS = {*_OF_PORTGROUPS, 'portgroup', 'description_contains'}
 

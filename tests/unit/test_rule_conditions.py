@@ -2,7 +2,7 @@
 
 import pytest
 
-from ironic_traits.matching import inspection_rules, rule_evaluation
+from ironic_traits.matching.rules import inspection_rules, rule_evaluation
 
 FACTS = {
     'inventory': {

@@ -4,8 +4,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from ironic_traits.matching import inspection_rules, rule_evaluation
 from ironic_traits.matching.facts import Facts
+from ironic_traits.matching.rules import inspection_rules, rule_evaluation
 
 FACTS = Facts(
     {'cpu': {'count': 8, 'architecture': 'x86_64'}, 'system_vendor': {'product_name': 'ProLiant BL460c'}},

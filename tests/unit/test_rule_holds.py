@@ -5,7 +5,7 @@ import doctest
 import hypothesis
 from hypothesis import strategies as st
 
-from ironic_traits.matching import rule_holds
+from ironic_traits.matching.rules import rule_holds
 from ironic_traits.matching.sources import Traits
 
 NAMES = tuple(f'CUSTOM_{letter}' for letter in 'ABCDEF')

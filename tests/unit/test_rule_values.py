@@ -4,8 +4,8 @@ import doctest
 
 import pytest
 
-from ironic_traits.matching import rule_values
-from ironic_traits.matching.rule_values import InvalidTemplate, Scope, Unknown, Unusable
+from ironic_traits.matching.rules import rule_values
+from ironic_traits.matching.rules.rule_values import InvalidTemplate, Scope, Unknown, Unusable
 
 FACTS = {
     'cpu': {'flags': ['fpu', 'vme'], 'count': 8, 'model name': 'Xeon', '0': 'zero'},

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ironic_traits.matching import inspection_rules
-from ironic_traits.matching.rule_warnings import warnings
+from ironic_traits.matching.rules import inspection_rules
+from ironic_traits.matching.rules.rule_warnings import warnings
 
 FAIL = {'op': 'fail', 'args': {'msg': 'x'}}
 

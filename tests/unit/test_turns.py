@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ironic_traits.cmd import spreading, turns
+from ironic_traits.cmd.server import spreading, turns
 from tests.support.concurrency import wait_until
 
 

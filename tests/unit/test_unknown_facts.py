@@ -2,7 +2,7 @@
 
 import pytest
 
-from ironic_traits.matching import inspection_rules, rule_conditions, rule_evaluation
+from ironic_traits.matching.rules import inspection_rules, rule_conditions, rule_evaluation
 
 UNKNOWN = {'missing': {}, 'null': {'x': None}, 'empty': {'x': ''}, 'blank': {'x': ' \n'}, 'list': {'x': []},
            'object': {'x': {}}}  # fmt: skip

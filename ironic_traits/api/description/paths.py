@@ -4,7 +4,7 @@ from ironic_traits import resources
 from ironic_traits.api import types
 from ironic_traits.api.placement import schemas
 from ironic_traits.api.v1 import node_ident
-from ironic_traits.inventory import node_names
+from ironic_traits.inventory.core import node_names
 
 _IDENT = {'type': 'string', 'pattern': f'^{node_names.PATTERN.pattern}$'}
 #: Of Placement: all names, and those that clients can create.

@@ -32,8 +32,9 @@ from ironic_traits.api.placement.schemas import (
 )
 from ironic_traits.api.placement.validation import at
 from ironic_traits.api.resource import Resource
-from ironic_traits.placement import allocation_candidates, failures
-from ironic_traits.placement.candidate_requests import Group, Request
+from ironic_traits.placement import failures
+from ironic_traits.placement.candidates import allocation_candidates
+from ironic_traits.placement.candidates.candidate_requests import Group, Request
 
 #: The minor versions that brought candidates, and further features of requests.
 SINCE = 10

@@ -4,8 +4,8 @@ import itertools
 
 from ironic_traits.api import rendering
 from ironic_traits.api.chunks import Chunks
-from ironic_traits.placement.allocation_candidates import Singles
-from ironic_traits.placement.candidate_summaries import Summary
+from ironic_traits.placement.candidates.allocation_candidates import Singles
+from ironic_traits.placement.candidates.candidate_summaries import Summary
 
 #: The minor versions that brought allocations as objects by provider, and further parts of the response.
 OBJECTS_SINCE = 12
@@ -25,7 +25,7 @@ def dump(minor, request, result):
     """Return the response as JSON bytes; as Chunks if it has many candidates of one provider each.
 
     :param minor: the version.
-    :param request: ironic_traits.placement.candidate_requests.Request.
+    :param request: ironic_traits.placement.candidates.candidate_requests.Request.
     :param result: of ``allocation_candidates.find``.
     """
     requested = {name for group in request.groups for name in group.resources}

@@ -8,7 +8,8 @@ caller may see it, but not use it in this way, the response is 403.
 from ironic_traits import failures
 from ironic_traits.api.v1 import node_ident
 from ironic_traits.context import target_of
-from ironic_traits.inventory import nodes, records
+from ironic_traits.inventory.nodes import nodes
+from ironic_traits.inventory.records import records
 
 
 def node(context, grant, text):
@@ -57,7 +58,7 @@ def record(context, grant, kind, ident):
     """Return the grant for a record that belongs to a node, if policy allows the request for it.
 
     :param grant: ironic_traits.context.Grant.
-    :param kind: ironic_traits.inventory.record_kinds.Kind.
+    :param kind: ironic_traits.inventory.records.record_kinds.Kind.
     :raises failures.RecordNotFound: there is no such record that the caller may see.
     :raises failures.Forbidden: the caller may see the record, but policy does not allow the request.
     """

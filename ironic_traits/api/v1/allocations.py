@@ -9,9 +9,9 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, Records, parse_node
 from ironic_traits.conf.mirror import claims_any_nodes
-from ironic_traits.inventory import allocate, allocations
-from ironic_traits.inventory.allocations import KIND
-from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.inventory.holds import allocate, allocations
+from ironic_traits.inventory.holds.allocations import KIND
+from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching import requests
 from ironic_traits.mirror import claims
 

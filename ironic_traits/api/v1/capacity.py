@@ -4,19 +4,21 @@ import dataclasses
 
 import wsme.types
 
-from ironic_traits import failures, nova, printing
+from ironic_traits import failures, printing
 from ironic_traits.api import body as bodies
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import match_types, node_ident, node_selection
-from ironic_traits.inventory import capacity, trait_catalogue
-from ironic_traits.inventory.capacity import Flavor
-from ironic_traits.inventory.matches import NodeRequest
-from ironic_traits.inventory.supposed_traits import TraitChange, WhatIf
+from ironic_traits.inventory.search import capacity
+from ironic_traits.inventory.search.capacity import Flavor
+from ironic_traits.inventory.search.matches import NodeRequest
+from ironic_traits.inventory.search.supposed_traits import TraitChange, WhatIf
+from ironic_traits.inventory.traits import trait_catalogue
 from ironic_traits.matching import requests
 from ironic_traits.matching.traits import MAX_NAMES
+from ironic_traits.peers import nova
 
 SINCE = 38
 #: Maximum number of flavors, of nodes, of changes and of fields to group by in one request.
@@ -105,7 +107,8 @@ def read_flavors(context, grant, fields):
     """Return the flavors in the fields of a body.
 
     :param fields: {field: value}, of which ``flavors`` and ``nova_flavors`` count.
-    :returns: ([ironic_traits.inventory.capacity.Flavor, …], [sentence about a flavor of nova that is left out, …]).
+    :returns: ([ironic_traits.inventory.search.capacity.Flavor, …], [sentence about a flavor of nova that is left out,
+        …]).
     :raises failures.Failure: as ``match_types.read_request`` and ``nova.flavors``.
     """
     documents = node_selection.names(fields, 'flavors')

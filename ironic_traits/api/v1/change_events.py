@@ -12,8 +12,8 @@ from oslo_utils import timeutils
 from ironic_traits import failures
 from ironic_traits.api import preconditions
 from ironic_traits.api.resource import DETACHED, STREAM
-from ironic_traits.change_streams import Events
-from ironic_traits.inventory import change_feed
+from ironic_traits.changes import change_feed
+from ironic_traits.changes.change_streams import Events
 
 _LAST = 'HTTP_LAST_EVENT_ID'
 

@@ -9,7 +9,8 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import accepts_events, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.change_events import open_stream
-from ironic_traits.inventory import change_feed, nodes
+from ironic_traits.changes import change_feed
+from ironic_traits.inventory.nodes import nodes
 
 SINCE = 38
 RULE = 'baremetal:change:list'
@@ -66,7 +67,7 @@ def changed_nodes(context, grant, fields, filters, traits, query):
     """Return the nodes of a list that have changed, and those that are no longer in it.
 
     :param fields: names of the fields to read: ``uuid`` first.
-    :param filters: {filter: value}, as for ``inventory.nodes.find``.
+    :param filters: {filter: value}, as for ``inventory.nodes.nodes.find``.
     :param query: {query parameter: value}, with ``changed_since``.
     :returns: (rows of nodes, the other keys of the document).
     :raises failures.Forbidden: policy does not allow the caller to see all changes.

@@ -5,7 +5,7 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_fields, node_filters, node_types, nodes
 from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
-from ironic_traits.inventory.chassis import CHASSIS as KIND
+from ironic_traits.inventory.records.chassis import CHASSIS as KIND
 
 
 class ChassisBody(types.Base):

@@ -7,7 +7,7 @@ from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.records import FIELDS_QUERY
-from ironic_traits.inventory import conductors
+from ironic_traits.inventory.provisioning import conductors
 
 SINCE = 49
 FIELDS = ('created_at', 'updated_at', 'hostname', 'conductor_group', 'drivers', 'alive', 'links')

@@ -8,7 +8,8 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_fields, node_types
 from ironic_traits.api.v1.inspection_types import RAMDISK_DATA
 from ironic_traits.context import Grant
-from ironic_traits.inventory import inspections, nodes
+from ironic_traits.inventory.inspection import inspections
+from ironic_traits.inventory.nodes import nodes
 
 #: The minor version that brought the route. Ramdisks name no version, which means the first.
 SINCE, FIRST = 84, 1

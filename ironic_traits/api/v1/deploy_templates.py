@@ -7,7 +7,7 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.records import FIELDS_QUERY, Records
 from ironic_traits.api.v1.stored_steps import Steps
-from ironic_traits.inventory.deploy_templates import DEPLOY_TEMPLATES as KIND
+from ironic_traits.inventory.records.deploy_templates import DEPLOY_TEMPLATES as KIND
 
 
 class TemplateBody(types.Base):

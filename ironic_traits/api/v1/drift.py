@@ -1,14 +1,15 @@
 """/v1/drift: where flavors, images and nodes do not fit together any more."""
 
-from ironic_traits import failures, glance
+from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import capacity, node_selection
 from ironic_traits.api.v1.match_types import Relaxation
-from ironic_traits.inventory import drift
+from ironic_traits.inventory.search import drift
 from ironic_traits.matching import requests
+from ironic_traits.peers import glance
 
 SINCE = 38
 #: Maximum number of images in one request.

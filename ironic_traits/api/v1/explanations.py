@@ -10,7 +10,8 @@ from ironic_traits.api.placement import allocation_candidates
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.capacity import Figures
 from ironic_traits.api.v1.match_types import RejectedBy
-from ironic_traits.placement import explanations, failures
+from ironic_traits.placement import failures
+from ironic_traits.placement.candidates import explanations
 
 SINCE = 38
 

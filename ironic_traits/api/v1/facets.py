@@ -7,7 +7,7 @@ from ironic_traits.api import responses, types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_filters
-from ironic_traits.inventory import facets
+from ironic_traits.inventory.search import facets
 
 SINCE = 38
 #: The number of values of a field, unless the request says how many.

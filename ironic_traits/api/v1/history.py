@@ -7,7 +7,7 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.node_history import ordered
 from ironic_traits.api.v1.records import parse_node
-from ironic_traits.inventory import history
+from ironic_traits.inventory.core import history
 
 SINCE = 38
 _FILTERS = {

@@ -9,9 +9,9 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.v1.records import Records
-from ironic_traits.inventory import inspection_rules
-from ironic_traits.inventory.inspection_rules import INSPECTION_RULES as KIND
-from ironic_traits.matching.inspection_rules import InvalidRules
+from ironic_traits.inventory.records import inspection_rules
+from ironic_traits.inventory.records.inspection_rules import INSPECTION_RULES as KIND
+from ironic_traits.matching.rules.inspection_rules import InvalidRules
 
 _DIGITS = re.compile('[0-9]{1,9}')
 #: Paths below the noun, which cannot be names of rules.

@@ -12,7 +12,7 @@ from ironic_traits.api.v1.inspection_rule_fields import (
 )
 from ironic_traits.api.v1.records import FIELDS_QUERY
 from ironic_traits.api.v1.rule_runs import RuleApplicationController, RulePreviewController
-from ironic_traits.inventory import inspection_rules
+from ironic_traits.inventory.records import inspection_rules
 
 SINCE = RULES.served_since
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import wsme.types
 
-from ironic_traits import glance, nova
 from ironic_traits.api import arguments, types
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.v1 import node_filters
-from ironic_traits.inventory import trait_catalogue
-from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.inventory.search.matches import NodeRequest
+from ironic_traits.inventory.traits import trait_catalogue
 from ironic_traits.matching import requests
+from ironic_traits.peers import glance, nova
 from ironic_traits.resources.nodes import NODES
 
 #: The filters of a list of nodes, except those on traits, resource class, instance, eligibility and reservation.
@@ -130,7 +130,7 @@ def read_request(context, grant, body, idents=None):
     :param grant: ironic_traits.context.Grant.
     :param body: RequestBody, or a subclass.
     :param idents: uuids and names of the candidates, a tuple; None for all nodes.
-    :returns: ironic_traits.inventory.matches.NodeRequest.
+    :returns: ironic_traits.inventory.search.matches.NodeRequest.
     :raises failures.Failure: as ``requests.understand``, ``node_filters.parse``, ``nova.flavor`` and ``glance.image``
         do.
     """
@@ -146,7 +146,7 @@ def read_request(context, grant, body, idents=None):
 def warnings(context, node_request):
     """Return the warnings for a request: of parts that are ignored, and of retired traits.
 
-    :param node_request: ironic_traits.inventory.matches.NodeRequest.
+    :param node_request: ironic_traits.inventory.search.matches.NodeRequest.
     :returns: [sentence, …].
     """
     request = node_request.request

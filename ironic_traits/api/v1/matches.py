@@ -6,7 +6,8 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import match_types
-from ironic_traits.inventory import deploy_templates, explanations, instances, matches
+from ironic_traits.inventory.records import deploy_templates
+from ironic_traits.inventory.search import explanations, instances, matches
 from ironic_traits.matching import rebuilds
 
 SINCE = 38

@@ -3,7 +3,7 @@
 from ironic_traits.api import types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.inventory import mirror_clouds, mirror_deletions
+from ironic_traits.inventory.mirrored import mirror_clouds, mirror_deletions
 
 SINCE = 38
 _COLUMNS = ('name', 'endpoint', 'version', 'nodes', 'conflicts', 'missing_nodes')

@@ -5,7 +5,7 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.records import parse_node
-from ironic_traits.inventory import node_parents
+from ironic_traits.inventory.nodes import node_parents
 
 #: The minor version that brought children.
 SINCE = 83

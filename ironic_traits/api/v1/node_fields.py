@@ -6,7 +6,7 @@ import orjson
 
 from ironic_traits import failures, spelling
 from ironic_traits.api.v1 import trait_sources
-from ironic_traits.inventory.node_columns import JSON_FIELDS
+from ironic_traits.inventory.nodes.node_columns import JSON_FIELDS
 from ironic_traits.resources.nodes import NODES
 
 #: The minor version that brought ``fields``.

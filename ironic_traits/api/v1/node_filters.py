@@ -15,7 +15,7 @@ def parse(context, query):
     """Return the filters of a request.
 
     :param query: {filter: value}. Other keys are ignored.
-    :returns: (filters as ``inventory.node_filters`` takes them, ironic_traits.matching.traits.Filter).
+    :returns: (filters as ``inventory.core.node_filters`` takes them, ironic_traits.matching.traits.Filter).
     :raises failures.VersionTooLow: a filter needs a later version.
     :raises failures.InvalidInput: there is no such provision state, or there are too many traits.
     """

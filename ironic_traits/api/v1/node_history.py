@@ -8,8 +8,8 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.node_ident import is_ident
-from ironic_traits.inventory import history
-from ironic_traits.inventory.paging import Page
+from ironic_traits.inventory.core import history
+from ironic_traits.inventory.core.paging import Page
 
 #: The minor version that brought the history of a node.
 SINCE = 78

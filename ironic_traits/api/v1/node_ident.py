@@ -5,7 +5,7 @@ import re
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
-from ironic_traits.inventory.node_names import PATTERN, RESERVED, is_stored_uuid
+from ironic_traits.inventory.core.node_names import PATTERN, RESERVED, is_stored_uuid
 
 #: The minor version that brought names of nodes.
 NAMES_SINCE = 5

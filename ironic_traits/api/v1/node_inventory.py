@@ -7,7 +7,7 @@ from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.inspection_types import CLIENT_DATA, NodeInventory
-from ironic_traits.inventory import inspections
+from ironic_traits.inventory.inspection import inspections
 
 #: The minor version that brought the inventory of a node.
 SINCE = 81

@@ -5,7 +5,7 @@ import logging
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
-from ironic_traits.inventory import outcomes
+from ironic_traits.inventory.inspection import outcomes
 
 LOG = logging.getLogger(__name__)
 

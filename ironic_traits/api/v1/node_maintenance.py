@@ -6,7 +6,7 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
-from ironic_traits.inventory import nodes
+from ironic_traits.inventory.nodes import nodes
 
 
 class MaintenanceBody(types.Base):

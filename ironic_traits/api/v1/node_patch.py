@@ -25,7 +25,7 @@ def _rule(name):
 
 
 def changer(context, operations, reset_interfaces=False):
-    """Return the function that applies a patch to a node, for ``inventory.nodes.update``.
+    """Return the function that applies a patch to a node, for ``inventory.nodes.nodes.update``.
 
     Errors that do not depend on the node are raised here, before it is looked up.
 

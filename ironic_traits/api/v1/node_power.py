@@ -8,7 +8,7 @@ from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.deploy import states
-from ironic_traits.inventory import node_states
+from ironic_traits.inventory.provisioning import node_states
 
 #: The minor version that brought the soft targets, and the timeout.
 _TIMEOUT_SINCE = 27

@@ -11,7 +11,8 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, runbooks
 from ironic_traits.api.v1.node_power import read_arguments
 from ironic_traits.deploy import states, steps
-from ironic_traits.inventory import node_states, nodes
+from ironic_traits.inventory.nodes import nodes
+from ironic_traits.inventory.provisioning import node_states
 
 #: The interfaces that steps may name.
 _STEP_INTERFACES = tuple(sorted(steps.INTERFACES))

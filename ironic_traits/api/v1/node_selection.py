@@ -8,7 +8,7 @@ import wsme.types
 from ironic_traits import failures
 from ironic_traits.api import arguments
 from ironic_traits.api.v1 import node_filters, node_ident
-from ironic_traits.inventory.node_selection import Selection
+from ironic_traits.inventory.core.node_selection import Selection
 from ironic_traits.matching.traits import Filter
 from ironic_traits.resources.nodes import NODES
 
@@ -22,7 +22,7 @@ def parse(context, fields):
     """Return the nodes that the fields of a body select.
 
     :param fields: {field: value}, of which ``where`` (filters of nodes) or ``nodes`` (uuids and names) counts.
-    :returns: ironic_traits.inventory.node_selection.Selection.
+    :returns: ironic_traits.inventory.core.node_selection.Selection.
     :raises failures.Failure: a filter is invalid, or there is none.
     """
     if ('where' in fields) == ('nodes' in fields):

@@ -9,7 +9,7 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
-from ironic_traits.inventory import nodes
+from ironic_traits.inventory.nodes import nodes
 
 _BIOS_SINCE, _REGISTRY_SINCE, _FIRMWARE_SINCE = 40, 74, 86
 _QUERY = {'fields': [types.Names()], 'detail': types.BOOLEAN}

@@ -6,7 +6,7 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, node_fields
 from ironic_traits.api.v1.node_power import NodePowerController
 from ironic_traits.api.v1.node_provision import NodeProvisionController
-from ironic_traits.inventory import nodes
+from ironic_traits.inventory.nodes import nodes
 from ironic_traits.resources.nodes import NODES
 
 _FIELDS = (

@@ -7,7 +7,7 @@ from ironic_traits.api import responses, types
 from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, past_traits, trait_sources
-from ironic_traits.inventory import node_traits, trait_catalogue
+from ironic_traits.inventory.traits import node_traits, trait_catalogue
 
 #: The minor version that brought traits.
 SINCE = 37

@@ -5,7 +5,7 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
-from ironic_traits.inventory import node_states
+from ironic_traits.inventory.provisioning import node_states
 
 
 class Validation(types.Base):

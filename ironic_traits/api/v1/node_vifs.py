@@ -6,7 +6,7 @@ from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1 import node_ident as idents
-from ironic_traits.inventory import node_vifs
+from ironic_traits.inventory.provisioning import node_vifs
 
 #: The minor versions that brought VIFs, and their ``port_uuid`` and ``portgroup_uuid``.
 SINCE = 28

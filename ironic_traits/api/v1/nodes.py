@@ -25,7 +25,7 @@ from ironic_traits.api.v1.portgroups import NodePortgroupsController
 from ironic_traits.api.v1.ports import NodePortsController
 from ironic_traits.api.v1.volume import NodeVolumeController
 from ironic_traits.deploy import states
-from ironic_traits.inventory import node_columns, nodes
+from ironic_traits.inventory.nodes import node_columns, nodes
 from ironic_traits.resources.nodes import NODES
 
 FIELDS_QUERY = {'fields': [types.Names()]}
@@ -116,7 +116,7 @@ class NodesController(Resource):
 
 
 def new_values(context, body):
-    """Return the values of a new node, as ``inventory.nodes.create`` takes them.
+    """Return the values of a new node, as ``inventory.nodes.nodes.create`` takes them.
 
     :param body: node_types.NodeBody.
     :raises failures.Failure: a field is invalid, cannot be set on a new node, or needs a later version.

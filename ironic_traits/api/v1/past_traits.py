@@ -1,7 +1,7 @@
 """The traits of a node at a past time: ?at= of /v1/nodes/{node}/traits"""
 
 from ironic_traits import failures
-from ironic_traits.inventory import past_traits
+from ironic_traits.inventory.traits import past_traits
 
 SINCE = 38
 

@@ -4,7 +4,7 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.v1 import node_ident
 from ironic_traits.api.v1.records import Records
-from ironic_traits.inventory.portgroups import PORTGROUPS as KIND
+from ironic_traits.inventory.records.portgroups import PORTGROUPS as KIND
 
 
 class PortgroupBody(types.Base):

@@ -10,8 +10,9 @@ from ironic_traits.api.v1 import access, local_link, node_ident
 from ironic_traits.api.v1.local_link import LocalLink, is_smart
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
 from ironic_traits.api.v1.records import FIELDS_QUERY, Records
-from ironic_traits.inventory import nodes, records
-from ironic_traits.inventory.ports import PORTS as KIND
+from ironic_traits.inventory.nodes import nodes
+from ironic_traits.inventory.records import records
+from ironic_traits.inventory.records.ports import PORTS as KIND
 
 #: The minor versions that brought ``node_ident`` of new ports, and the physical network of portgroups.
 _NODE_IDENT_SINCE, _NETWORK_OF_PORTGROUP_SINCE = 94, 102

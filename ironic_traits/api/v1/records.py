@@ -18,8 +18,8 @@ from ironic_traits.api import body as request_body
 from ironic_traits.api.expose import Response
 from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.api.v1.node_fields import FIELDS_SINCE
-from ironic_traits.inventory import records
-from ironic_traits.inventory.record_kinds import Kind
+from ironic_traits.inventory.records import records
+from ironic_traits.inventory.records.record_kinds import Kind
 
 #: Query parameters of one record, and of a list.
 FIELDS_QUERY = {'fields': [types.Names()]}
@@ -34,7 +34,7 @@ def _no_check(context, old, new):
 class Records:
     """A resource of stored records.
 
-    :ivar kind: ironic_traits.inventory.record_kinds.Kind of the records.
+    :ivar kind: ironic_traits.inventory.records.record_kinds.Kind of the records.
     :ivar body: WSME type of the fields that clients may set.
     :ivar check: function of the context, the settable fields before ({} for a new record), and the settable fields
         after a change, which raises if the change is invalid.
@@ -77,7 +77,8 @@ class Records:
         """Return a page of records, with a link to the next page.
 
         :param grant: ironic_traits.context.Grant.
-        :param query: {query parameter: value}: LIST_QUERY, and filters as ``inventory.records.find`` takes them.
+        :param query: {query parameter: value}: LIST_QUERY, and filters as ``inventory.records.records.find`` takes
+            them.
         :param detail: whether the path asks for all fields.
         :raises failures.VersionTooLow: a parameter needs a later version.
         :raises failures.InvalidInput: the parameters contradict each other.
@@ -120,7 +121,7 @@ class Records:
         return Response(self._presenter(context, names)(row), status=201, location=f'/v1/{self.path}/{row.uuid}')
 
     def new_values(self, context, body):
-        """Return the values of a new record, as ``inventory.records.create`` takes them.
+        """Return the values of a new record, as ``inventory.records.records.create`` takes them.
 
         :raises failures.Failure: a field is invalid or missing, or needs a later version.
         """
@@ -136,7 +137,7 @@ class Records:
     def shown(self, context, rows):
         """Return records with all their fields, as in a response.
 
-        :param rows: as ``inventory.records.find_by_nodes`` returns them for ``columns``.
+        :param rows: as ``inventory.records.records.find_by_nodes`` returns them for ``columns``.
         """
         show = self._presenter(context, self._all(context))
         return [show(row) for row in rows]

@@ -10,8 +10,8 @@ from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, match_types, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
-from ironic_traits.inventory import reservations
-from ironic_traits.inventory.reservations import FIELDS, Expiry
+from ironic_traits.inventory.holds import reservations
+from ironic_traits.inventory.holds.reservations import FIELDS, Expiry
 from ironic_traits.mirror import claims
 
 SINCE = 38

@@ -74,7 +74,7 @@ class AppliedRules(types.Base):
 def preview(result):
     """Return a preview of nodes.
 
-    :param result: ironic_traits.inventory.rule_previews.Preview.
+    :param result: ironic_traits.inventory.inspection.rule_previews.Preview.
     """
     return {
         'digest': result.digest,
@@ -88,7 +88,7 @@ def preview(result):
 def document_preview(evaluation):
     """Return the preview of one document.
 
-    :param evaluation: ironic_traits.matching.rule_evaluation.Evaluation.
+    :param evaluation: ironic_traits.matching.rules.rule_evaluation.Evaluation.
     """
     failed = {result.rule.name: result.failure for result in evaluation.results if result.failure is not None}
     return _page([{'uuid': None, 'name': None, **_node(evaluation, failed), 'added': sorted(evaluation.traits)}])
@@ -97,7 +97,7 @@ def document_preview(evaluation):
 def application(result):
     """Return what a run over nodes has done.
 
-    :param result: ironic_traits.inventory.rule_applications.Application.
+    :param result: ironic_traits.inventory.inspection.rule_applications.Application.
     """
     return {
         'selected': len(result.selected.nodes),

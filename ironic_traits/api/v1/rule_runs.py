@@ -9,11 +9,11 @@ from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_selection
 from ironic_traits.api.v1.rule_reports import AppliedRules, RulePreview, application, document_preview, preview
-from ironic_traits.inventory import rule_applications, rule_previews
-from ironic_traits.inventory.rule_previews import Draft
-from ironic_traits.matching import inspection_rules, rule_files
-from ironic_traits.matching.inspection_rules import InvalidRules
-from ironic_traits.matching.rule_evaluation import InvalidInventory
+from ironic_traits.inventory.inspection import rule_applications, rule_previews
+from ironic_traits.inventory.inspection.rule_previews import Draft
+from ironic_traits.matching.rules import inspection_rules, rule_files
+from ironic_traits.matching.rules.inspection_rules import InvalidRules
+from ironic_traits.matching.rules.rule_evaluation import InvalidInventory
 
 #: As ``/v1/inspection_rules``.
 SINCE = 96

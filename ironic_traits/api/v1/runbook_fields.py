@@ -5,8 +5,8 @@ from ironic_traits.api import types
 from ironic_traits.api.v1 import node_ident
 from ironic_traits.api.v1.records import Records
 from ironic_traits.api.v1.stored_steps import Steps
-from ironic_traits.inventory.runbooks import RUNBOOKS as KIND
-from ironic_traits.inventory.runbooks import TRAITS_SINCE
+from ironic_traits.inventory.records.runbooks import RUNBOOKS as KIND
+from ironic_traits.inventory.records.runbooks import TRAITS_SINCE
 from ironic_traits.matching import traits
 
 

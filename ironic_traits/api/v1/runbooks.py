@@ -9,7 +9,7 @@ from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.records import FIELDS_QUERY
 from ironic_traits.api.v1.runbook_fields import RUNBOOKS, TRAITS_SINCE, Runbook, RunbookBody, Runbooks, Traits
-from ironic_traits.inventory import runbooks
+from ironic_traits.inventory.records import runbooks
 from ironic_traits.resources.runbooks import RUNBOOKS as TABLE
 
 SINCE = RUNBOOKS.served_since

@@ -3,7 +3,7 @@
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.inventory import shards
+from ironic_traits.inventory.nodes import shards
 
 
 class Shard(types.Base):

@@ -8,7 +8,7 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_selection
-from ironic_traits.inventory import trait_edits
+from ironic_traits.inventory.traits import trait_edits
 from ironic_traits.matching.trait_edits import BulkEdit
 from ironic_traits.matching.traits import MAX_NAMES
 

@@ -39,7 +39,7 @@ class TraitSources(types.Base):
 def document(details):
     """Return the JSON document of the traits of a node with their sources.
 
-    :param details: ironic_traits.inventory.node_traits.Details.
+    :param details: ironic_traits.inventory.traits.node_traits.Details.
     """
     return {
         'traits': [

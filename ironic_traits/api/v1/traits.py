@@ -8,8 +8,8 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.trait_edits import TraitEditsController
-from ironic_traits.inventory import trait_catalogue
-from ironic_traits.inventory.paging import Page
+from ironic_traits.inventory.core.paging import Page
+from ironic_traits.inventory.traits import trait_catalogue
 from ironic_traits.matching import traits as trait_names
 
 SINCE = 38
@@ -99,7 +99,7 @@ def _marker(name):
 
 
 def _filter(query):
-    """Return the filter for query parameters, an ironic_traits.inventory.trait_catalogue.Filter."""
+    """Return the filter for query parameters, an ironic_traits.inventory.traits.trait_catalogue.Filter."""
     flags = {name: query[name] for name in _FLAGS if name in query}
     # Most of the standard traits are on no node: they are listed on request only.
     noted_or_in_use = not (query.get('all') or 'in_use' in query)

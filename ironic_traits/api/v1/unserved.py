@@ -10,7 +10,7 @@ import functools
 from ironic_traits import failures
 from ironic_traits.api import body
 from ironic_traits.api.v1 import access
-from ironic_traits.inventory import nodes
+from ironic_traits.inventory.nodes import nodes
 
 #: {policy rule: (the minor version that brought its routes, the status before)}. Of the others, the first had them.
 _SINCE = {

@@ -6,7 +6,7 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.volume_connectors import SINCE, ConnectorsController, NodeConnectorsController
 from ironic_traits.api.v1.volume_targets import NodeTargetsController, TargetsController
-from ironic_traits.inventory import nodes
+from ironic_traits.inventory.nodes import nodes
 
 
 class Volume(types.Base):

@@ -5,7 +5,7 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
-from ironic_traits.inventory.volume import CONNECTORS as KIND
+from ironic_traits.inventory.records.volume import CONNECTORS as KIND
 
 
 class ConnectorBody(types.Base):

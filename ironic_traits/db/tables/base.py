@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from ironic_traits.db.types import ascii_string, timestamp
+from ironic_traits.db.statements.types import ascii_string, timestamp
 
 metadata = sa.MetaData(
     naming_convention={

@@ -1,9 +1,9 @@
-"""The tables of the change feed (``inventory/change_feed.py``)."""
+"""The tables of the change feed (``changes/change_feed.py``)."""
 
 import sqlalchemy as sa
 
+from ironic_traits.db.statements.types import ascii_string, timestamp
 from ironic_traits.db.tables.base import metadata
-from ironic_traits.db.types import ascii_string, timestamp
 
 # The changes of transactions that have no number yet. Writers only insert here, so no writer waits for another.
 change_log = sa.Table(

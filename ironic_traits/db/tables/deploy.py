@@ -2,8 +2,8 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.db.statements.types import Json, ascii_string, exact_string, long_text, timestamp
 from ironic_traits.db.tables.base import metadata, records_table
-from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
 
 transitions = sa.Table(
     'transitions',
@@ -57,7 +57,7 @@ deploy_templates = records_table(
     # [step, …], with secrets.
     sa.Column('steps', Json, nullable=False),
     sa.Column('extra', Json, nullable=False),
-    # The steps with masked secrets (inventory/secrets.py).
+    # The steps with masked secrets (inventory/core/secrets.py).
     sa.Column('steps_masked', long_text()),
 )
 

@@ -2,8 +2,8 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.db.statements.types import ascii_string, exact_string, long_text, timestamp
 from ironic_traits.db.tables.base import metadata
-from ironic_traits.db.types import ascii_string, exact_string, long_text, timestamp
 
 # The history of nodes. Rows stay when their node is deleted, until they are purged. All rows of a node are inserted
 # under the node's lock, so their ids are in the order of the commits.

@@ -2,9 +2,9 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.db.statements.types import Json, ascii_string, exact_string, long_text, timestamp
 from ironic_traits.db.tables.base import records_table
 from ironic_traits.db.tables.nodes import HAS_ORIGIN
-from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
 
 reservations = records_table(
     'reservations',

@@ -2,8 +2,8 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.db.statements.types import Json, ascii_string, exact_string, long_bytes, long_text, timestamp
 from ironic_traits.db.tables.base import metadata, records_table
-from ironic_traits.db.types import Json, ascii_string, exact_string, long_bytes, long_text, timestamp
 
 inspection_rules = records_table(
     'inspection_rules',

@@ -2,8 +2,8 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.db.statements.types import Json, ascii_string, exact_string, long_text, timestamp
 from ironic_traits.db.tables.base import metadata
-from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
 
 # Maximum number of characters of the name of a cloud: "mirror:NAME" is the name of a source.
 MAX_CLOUD_NAME = 57
@@ -93,7 +93,7 @@ mirror_written_traits = sa.Table(
     mysql_engine='InnoDB',
 )
 
-# Mirrored nodes that are also held in their cloud, by their instance_uuid there (inventory/mirror_claims.py).
+# Mirrored nodes that are also held in their cloud, by their instance_uuid there (inventory/holds/mirror_claims.py).
 mirror_claims = sa.Table(
     'mirror_claims',
     metadata,
@@ -127,7 +127,7 @@ mirror_missing_nodes = sa.Table(
     mysql_engine='InnoDB',
 )
 
-# What operators and rules here did to mirrored nodes that were deleted (inventory/mirror_kept_nodes.py).
+# What operators and rules here did to mirrored nodes that were deleted (inventory/mirrored/mirror_kept_nodes.py).
 mirror_kept_nodes = sa.Table(
     'mirror_kept_nodes',
     metadata,
@@ -145,7 +145,8 @@ mirror_kept_nodes = sa.Table(
     mysql_engine='InnoDB',
 )
 
-# What this service has written to clouds, on nodes that are no longer mirrored (inventory/mirror_leftovers.py).
+# What this service has written to clouds, on nodes that are no longer mirrored
+# (inventory/mirrored/mirror_leftovers.py).
 mirror_leftovers = sa.Table(
     'mirror_leftovers',
     metadata,

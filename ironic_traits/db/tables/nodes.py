@@ -2,8 +2,8 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.db.statements.types import Json, ascii_string, exact_string, long_text, timestamp
 from ironic_traits.db.tables.base import metadata, of_a_node
-from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
 from ironic_traits.resources.nodes import INTERFACES
 
 #: Condition of an index: the node is a child.
@@ -13,7 +13,7 @@ IS_ROOT = sa.text('parent_node IS NULL')
 HAS_ORIGIN = sa.text('origin IS NOT NULL')
 HAS_DESCRIPTION = sa.text('description IS NOT NULL')
 #: The same: the node's state allows an instance, unless other columns forbid it
-#: (``inventory.node_providers.SCHEDULABLE``).
+#: (``inventory.core.node_providers.SCHEDULABLE``).
 IS_FREE = sa.text("provision_state = 'available' AND instance_uuid IS NULL AND parent_node IS NULL")
 
 nodes = sa.Table(
@@ -81,7 +81,7 @@ nodes = sa.Table(
     sa.Column('origin_conductor', exact_string(255)),
     # Never shown. It is large, so only few columns come after it: SQLite has to read past it to reach them.
     sa.Column('configdrive', long_text()),
-    # The two fields with masked secrets (inventory/secrets.py).
+    # The two fields with masked secrets (inventory/core/secrets.py).
     sa.Column('driver_info_masked', long_text()),
     sa.Column('instance_info_masked', long_text()),
     # These include the id, which is the second sort key, so that a page is read in the order of the index.

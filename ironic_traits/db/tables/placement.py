@@ -2,8 +2,8 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.db.statements.types import ascii_string, exact_string, timestamp
 from ironic_traits.db.tables.base import metadata, names_table, records_table
-from ironic_traits.db.types import ascii_string, exact_string, timestamp
 
 resource_classes = names_table('resource_classes')
 

@@ -2,8 +2,8 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.db.statements.types import Json, ascii_string, exact_string, long_text
 from ironic_traits.db.tables.base import of_a_node, records_table
-from ironic_traits.db.types import Json, ascii_string, exact_string, long_text
 
 chassis = records_table(
     'chassis',
@@ -30,8 +30,8 @@ portgroups = records_table(
 ports = records_table(
     'ports',
     of_a_node(),
-    # SET NULL is for the deletion of a node with its ports and portgroups. inventory/portgroups.py refuses to delete a
-    # portgroup with ports.
+    # SET NULL is for the deletion of a node with its ports and portgroups. inventory/records/portgroups.py refuses to
+    # delete a portgroup with ports.
     sa.Column('portgroup_uuid', ascii_string(36), sa.ForeignKey('portgroups.uuid', ondelete='SET NULL')),
     sa.Column('address', ascii_string(17), nullable=False, unique=True),
     sa.Column('pxe_enabled', sa.Boolean, nullable=False),

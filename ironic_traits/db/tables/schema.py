@@ -2,8 +2,8 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.db.statements.types import ascii_string
 from ironic_traits.db.tables.base import metadata
-from ironic_traits.db.types import ascii_string
 
 # One row.
 schema_compatibility = sa.Table(

@@ -2,8 +2,8 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.db.statements.types import ascii_string, exact_string, long_text, timestamp
 from ironic_traits.db.tables.base import metadata, names_table
-from ironic_traits.db.types import ascii_string, exact_string, long_text, timestamp
 
 traits = names_table('traits')
 

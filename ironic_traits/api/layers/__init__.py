@@ -1,0 +1,1 @@
+"""The WSGI layers around the routes: what happens to every request before and after its route."""

@@ -1,0 +1,1 @@
+"""Changes of the inventory: the feed, the streams to clients, and ETags."""

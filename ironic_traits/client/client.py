@@ -1,0 +1,333 @@
+"""A client library for what this service adds to the Bare Metal API: reservations, matches, trait filters, and more.
+
+openstacksdk has everything else. Arguments and results are the documents of the api-ref, as dicts::
+
+    client = Client(openstack.connect())
+    client.reserve(instance_uuid, required=['CUSTOM_FAST'], expires_in=600)
+
+If a name or uuid in a path is empty, ``.`` or ``..``, or has a slash, a method raises ValueError and sends no request.
+"""
+
+import urllib.parse
+from collections.abc import Iterator
+from typing import Any
+
+from ironic_traits.client.changes import Changes
+from ironic_traits.client.requests import VERSION, Failed
+from ironic_traits.client.rules import RuleRuns
+
+__all__ = ['VERSION', 'Client', 'Failed']
+
+
+class Client(RuleRuns, Changes):
+    """A client of one service.
+
+    :param connection: an openstacksdk Connection, or a keystoneauth Session.
+    :param version: version of the API, a string.
+    :param options: for a Session, arguments of keystoneauth's Adapter: ``endpoint_override``, ``region_name``, ….
+    """
+
+    def reserve(self, instance_uuid, nodes=None, **request) -> dict[str, Any]:
+        """Hold a node for an instance.
+
+        :param instance_uuid: uuid of the instance.
+        :param nodes: uuids or names of nodes to choose from, the preferred first; None for all that match ``request``.
+        :param request: requirements (as for ``match``), and ``expires_in`` or ``expires_at``.
+        :returns: the reservation.
+        :raises Failed: no node can be held (409); it has ``reasons`` or ``explanation``.
+        """
+        body = {'instance_uuid': instance_uuid, **_without_none(node_uuid=nodes), **request}
+        return self.ask('POST', '/v1/reservations', body)['reservation']
+
+    def reserve_all(self, instance_uuids, nodes=None, **request) -> list[dict[str, Any]]:
+        """Hold a node for each of several instances. If one cannot get a node, hold no nodes.
+
+        :param instance_uuids: uuids of the instances. The other arguments are those of ``reserve``.
+        :returns: the reservations, in the order of the instances.
+        :raises Failed: as ``reserve``.
+        """
+        body = {'instance_uuids': instance_uuids, **_without_none(node_uuid=nodes), **request}
+        return self.ask('POST', '/v1/reservations', body)['reservations']
+
+    def reservations(self, **query) -> Iterator[dict[str, Any]]:
+        """Generate the reservations that have not expired.
+
+        :param query: ``node``, ``instance_uuid``, ``fields``, ``sort_key``, ….
+        """
+        return self.pages('/v1/reservations', 'reservations', query)
+
+    def reservation(self, uuid) -> dict[str, Any]:
+        """Return a reservation.
+
+        :raises Failed: it does not exist (404).
+        """
+        return self.ask('GET', f'/v1/reservations/{segment(uuid)}')['reservation']
+
+    def renew(self, uuid, **until) -> dict[str, Any]:
+        """Set a new expiry of a reservation.
+
+        :param until: ``expires_in`` or ``expires_at``. Without either, the reservation gets the default lifetime.
+        """
+        return self.ask('POST', f'/v1/reservations/{segment(uuid)}/renew', until)['reservation']
+
+    def release(self, uuid) -> None:
+        """Delete a reservation, which releases its node.
+
+        :raises Failed: it does not exist (404).
+        """
+        self.ask('DELETE', f'/v1/reservations/{segment(uuid)}')
+
+    def match(self, **request) -> dict[str, Any]:
+        """Find the nodes that match a request. With ``instance_uuid``, check the instance's own nodes instead.
+
+        :param request: ``flavor``, ``image``, ``required``, ``required_any``, ``forbidden``, ``preferred``,
+            ``resource_class``, filters of nodes, ``limit``, ``explain``; ``instance_uuid``.
+        :returns: the response of POST /v1/matches.
+        """
+        return self.ask('POST', '/v1/matches', request)
+
+    def capacity(self, **request) -> dict[str, Any]:
+        """Count the nodes that match flavors: how many are free, held, or not available.
+
+        :param request: ``flavors`` ([{'name': …, 'extra_specs': {…}}, …]) or ``nova_flavors`` (names, or True for all);
+            ``without``, ``with`` and ``by``.
+        :returns: the response of POST /v1/capacity.
+        """
+        return self.ask('POST', '/v1/capacity', request)
+
+    def drift(self, **request) -> dict[str, Any]:
+        """Find where flavors, images and nodes no longer fit together.
+
+        :param request: ``flavors`` or ``nova_flavors``, as for ``capacity``; ``images`` ([{'name', 'properties'}, …]).
+        :returns: the response of POST /v1/drift.
+        """
+        return self.ask('POST', '/v1/drift', request)
+
+    def nodes(
+        self, traits=(), traits_any=(), not_traits=(), not_traits_any=(), trait_source='', **query
+    ) -> Iterator[dict[str, Any]]:
+        """Generate the nodes that pass filters of traits, each a list of names.
+
+        :param traits: nodes with all of these traits.
+        :param traits_any: nodes with at least one of these traits.
+        :param not_traits: nodes that lack at least one of these traits.
+        :param not_traits_any: nodes with none of these traits.
+        :param trait_source: nodes on which this source holds a trait, a string.
+        :param query: other filters, ``fields``, ``sort_key``, ….
+        """
+        filters = {
+            'traits': traits,
+            'traits-any': traits_any,
+            'not-traits': not_traits,
+            'not-traits-any': not_traits_any,
+            'trait-source': trait_source,
+        }
+        trait_query = {
+            name: names if isinstance(names, str) else ','.join(names) for name, names in filters.items() if names
+        }
+        return self.pages('/v1/nodes', 'nodes', trait_query | query)
+
+    def traits(self, node, at=None) -> list[str]:
+        """Return the traits of a node, sorted.
+
+        :param node: its uuid or name.
+        :param at: a past time, an ISO 8601 string with an offset; None for now.
+        :raises Failed: the node does not exist, or its history does not reach back to that time.
+        """
+        return self.ask('GET', f'/v1/nodes/{segment(node)}/traits', query=_without_none(at=at))['traits']
+
+    def trait_details(self, node) -> dict[str, list[dict[str, Any]]]:
+        """Return the traits of a node with the sources that hold them, and the vetoes.
+
+        :param node: its uuid or name.
+        :returns: the response of GET /v1/nodes/NODE/traits?detail=true.
+        """
+        return self.ask('GET', f'/v1/nodes/{segment(node)}/traits', query={'detail': 'true'})
+
+    def set_traits(self, node, traits, source=None) -> list[str]:
+        """Set the traits of a node, or those that a source holds on it.
+
+        :param node: its uuid or name.
+        :param traits: names.
+        :param source: the source; None for a plain write, after which the node has exactly these traits.
+        :returns: the traits that the source cannot add, because they are vetoed.
+        """
+        body, query = {'traits': list(traits)}, _without_none(source=source)
+        response = self.ask('PUT', f'/v1/nodes/{segment(node)}/traits', body, query)
+        return (response or {}).get('vetoed', [])
+
+    def add_trait(self, node, trait, source=None) -> None:
+        """Add a trait to a node.
+
+        :param source: as for ``set_traits``.
+        :raises Failed: the trait is vetoed, and the source is not the operator (409).
+        """
+        self.ask('PUT', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}', query=_without_none(source=source))
+
+    def remove_trait(self, node, trait, source=None) -> None:
+        """Remove a trait from a node, or a source's hold on it.
+
+        :param source: as for ``set_traits``. The node keeps the trait while another source holds it.
+        :raises Failed: the node does not have the trait, or the source does not hold it (404).
+        """
+        self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}', query=_without_none(source=source))
+
+    def remove_traits(self, node, source=None) -> None:
+        """Remove all traits from a node, or all that a source holds on it.
+
+        :param source: as for ``set_traits``.
+        :raises Failed: the source holds no trait of the node (404).
+        """
+        self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits', query=_without_none(source=source))
+
+    def lift_veto(self, node, trait) -> None:
+        """Allow all sources to add a trait to a node again.
+
+        :raises Failed: the trait is not vetoed (404).
+        """
+        self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}/veto')
+
+    def edit_traits(self, digest=None, limit=None, marker=None, **edit) -> dict[str, Any]:
+        """Preview or execute one edit of the traits of many nodes.
+
+        Without ``digest``, return a preview, and change nothing. With the ``digest`` of a preview, execute the same
+        edit in one transaction::
+
+            edit = {'add': ['CUSTOM_B'], 'where': {'traits': ['CUSTOM_A']}}
+            preview = client.edit_traits(**edit)
+            client.edit_traits(**edit, digest=preview['digest'])
+
+        :param digest: of a preview; None to get a preview.
+        :param limit: maximum number of nodes in a preview.
+        :param marker: uuid of the last node of the previous page.
+        :param edit: ``add``, ``remove``, ``rename``, ``source``; and ``where`` (filters of nodes; {} for all) or
+            ``nodes`` (uuids and names).
+        :returns: the response of POST /v1/traits/edits.
+        :raises Failed: the selected nodes or their traits are not those of the preview (409; it has ``digest``), or the
+            service refuses the edit. Nothing has changed.
+        """
+        body = _without_none(**edit) | ({'preview': True} if digest is None else {'digest': digest})
+        return self.ask('POST', '/v1/traits/edits', body, _without_none(limit=limit, marker=marker))
+
+    def mirrors(self) -> list[dict[str, Any]]:
+        """Return the mirrors of other clouds."""
+        return self.ask('GET', '/v1/mirrors')['mirrors']
+
+    def mirror(self, name) -> dict[str, Any]:
+        """Return the mirror of a cloud, with its conflicts.
+
+        :param name: name of the cloud.
+        :raises Failed: the cloud was never followed (404).
+        """
+        return self.ask('GET', f'/v1/mirrors/{segment(name)}')
+
+    def inventory(self, node, previous=False) -> dict[str, Any]:
+        """Return the data of the last inspection of a node: {'inventory': {…}, 'plugin_data': {…}}.
+
+        :param node: uuid or name.
+        :param previous: whether to return the data before the last instead.
+        :raises Failed: the node has no such data (404).
+        """
+        query = {'previous': 'true'} if previous else None
+        return self.ask('GET', f'/v1/nodes/{segment(node)}/inventory', query=query)
+
+    def set_inventory(self, node, document) -> dict[str, Any]:
+        """Store data of an inspection of a node. The inspection rules change the traits of the node accordingly.
+
+        :param node: uuid or name.
+        :param document: as ``inventory`` returns it, as ``baremetal node inventory save`` writes it, or as a ramdisk
+            sends it.
+        :returns: the stored data, as ``inventory`` returns it.
+        """
+        return self.ask('PUT', f'/v1/nodes/{segment(node)}/inventory', document)
+
+    def catalogue(self, **query) -> Iterator[dict[str, Any]]:
+        """Generate the traits of the catalogue: what they mean, how many nodes have them, and which are retired.
+
+        :param query: ``name`` ("in:A,B" or "startswith:P"), ``custom``, ``retired``, ``in_use``, ``all``, ``limit``.
+        """
+        return self.pages('/v1/traits', 'traits', query)
+
+    def trait(self, name) -> dict[str, Any]:
+        """Return a trait of the catalogue.
+
+        :raises Failed: it does not exist (404).
+        """
+        return self.ask('GET', f'/v1/traits/{segment(name)}')
+
+    def update_trait(self, name, **changes) -> dict[str, Any]:
+        """Describe or retire a trait, and return it.
+
+        :param changes: ``description``, ``retired``, ``replaced_by``; None removes the value.
+        :raises Failed: the changes are invalid (400).
+        """
+        return self.ask('PUT', f'/v1/traits/{segment(name)}', changes)
+
+    def deploy(self, node, reservation_uuid=None, **more) -> None:
+        """Start the deployment of a node.
+
+        :param node: its uuid or name.
+        :param reservation_uuid: the reservation that holds the node. It may be None if the node is not reserved, or is
+            reserved for its ``instance_uuid``.
+        :param more: ``configdrive``, ``deploy_steps``.
+        """
+        body = {'target': 'active', **_without_none(reservation_uuid=reservation_uuid), **more}
+        self.ask('PUT', f'/v1/nodes/{segment(node)}/states/provision', body)
+
+    def import_inventory(self, document, source=None, prune=False) -> Iterator[dict[tuple[str, str], int]]:
+        """Import a document (``ironic_traits.transfer``), node by node.
+
+        When a node fails, the nodes imported before it stay. New nodes begin in their initial state, and are not
+        protected. The import runs while the result is iterated::
+
+            for counts in client.import_inventory(document):
+                print(counts)
+
+        :param source: the source as which traits are written. It loses its other traits on these nodes. None for plain
+            writes, and for the sources that the document names.
+        :param prune: with ``source``: whether nodes that are not in the document, or have no ``traits`` in it, lose the
+            traits of the source.
+        :returns: generator of the progress after each chassis and each node: {('nodes', 'created'): 3, …}; traits that
+            are vetoed count as ('traits', 'vetoed').
+        :raises ironic_traits.transfer.documents.Invalid: the document is invalid; no request was sent.
+        :raises ValueError: clients cannot write as the source, or ``prune`` has no source; no request was sent.
+        :raises Failed: the service refuses a request.
+        """
+        from ironic_traits.transfer import documents, imports
+
+        importer = imports.Importer(self, None, source, prune)
+        units = documents.units(document)
+        for noun, item in units:
+            importer.import_unit(noun, item)
+            yield importer.counts
+        for node in importer.stale(units):
+            importer.prune(node)
+            yield importer.counts
+
+    def export_inventory(self, mirrored: bool = False) -> dict[str, list[dict[str, Any]]]:
+        """Return the inventory of the service as a document (``ironic_traits.transfer``).
+
+        :param mirrored: whether to include the nodes of mirrored clouds.
+        :raises Failed: the service refuses a request.
+        """
+        from ironic_traits.transfer import exports
+
+        return exports.export(self, mirrored).document
+
+
+def segment(name) -> str:
+    """Return a name or a uuid, encoded as one segment of a path of the API.
+
+    :raises ValueError: it is empty, ``.`` or ``..``, or has a slash. The request would be for another path: servers
+        decode a slash before they split the path.
+    """
+    text = str(name)
+    if not text:
+        raise ValueError('A name or UUID is empty.')
+    if text in ('.', '..') or '/' in text:
+        raise ValueError(f'{text!r} cannot be a name or UUID in a path.')
+    return urllib.parse.quote(text, safe='')
+
+
+def _without_none(**values):
+    return {name: value for name, value in values.items() if value is not None}

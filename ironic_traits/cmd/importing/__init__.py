@@ -1,0 +1,1 @@
+"""Imports of inventory files into the database, without the API."""

@@ -1,0 +1,1 @@
+"""The server of ironic-traits-api: granian, its processes, and its connections."""

@@ -1,0 +1,1 @@
+"""The drivers of the databases, and the limits of their waits."""

@@ -1,6 +1,0 @@
-"""Chassis: the enclosures of nodes."""
-
-from ironic_traits import resources
-from ironic_traits.inventory.record_kinds import Kind
-
-CHASSIS = Kind(resources.CHASSIS)

@@ -1,0 +1,1 @@
+"""What all parts of the inventory need: single nodes, filters, providers of nodes, history, paging."""

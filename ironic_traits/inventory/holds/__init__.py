@@ -1,0 +1,1 @@
+"""Reservations, allocations and claims: who holds a node."""

@@ -1,0 +1,329 @@
+"""Chooses free nodes that match a request, and locks them, for reservations and for allocations.
+
+One transaction finds the nodes and holds them. It checks the nodes again under their locks. If another transaction has
+changed a node in the meantime, the search starts again.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.changes import change_feed
+from ironic_traits.clauses import requirement
+from ironic_traits.context import Context, Grant
+from ironic_traits.db import tables
+from ironic_traits.db.statements.annotations import Columns, Condition
+from ironic_traits.db.statements.prepared import prepared
+from ironic_traits.db.statements.types import now
+from ironic_traits.inventory.core import eligibility, node_filters, node_providers, node_selection, origins
+from ironic_traits.inventory.core.eligibility import LIVE, OF_NODE, Refusal
+from ironic_traits.inventory.core.single_node import MOMENT
+from ironic_traits.inventory.search import explanations, matches
+from ironic_traits.inventory.search.matches import NodeRequest
+from ironic_traits.matching.explanations import MAX_LISTED
+
+_Result = TypeVar('_Result')
+
+#: A search also reads nodes for this many further requests of the same size. Other transactions may have locked some of
+#: these nodes. The next requests take the rest without a search.
+_SPARE = 32
+#: Maximum number of nodes that a search reads in addition to those it needs.
+_MAX_SPARE = 640
+#: How often a search may find too few nodes although the explanation finds enough. Other requests can cause this: they
+#: take and release nodes between the two. The limit prevents an endless loop if one of the two has a bug.
+_MAX_CONTRADICTIONS = 10
+_NAMED = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.origin)
+
+
+class Lost(Exception):
+    """Another transaction has taken one of the chosen nodes, or has locked it."""
+
+
+class Again(Exception):
+    """Another transaction has written the same key, or has taken a kept node: the data must be read again."""
+
+
+class TooFew(Exception):
+    """Too few nodes match and can be held.
+
+    :param instances: uuids of the instances without a node.
+    """
+
+    def __init__(self, instances: Sequence[str]) -> None:
+        super().__init__()
+        self.instances = instances
+
+
+def search(context: Context, node_request: NodeRequest, attempt: Callable[[bool], _Result]) -> _Result:
+    """Return the result of the first attempt to hold nodes that loses no node to another transaction.
+
+    :param attempt: function that holds nodes in one transaction, with ``take_free``. Its argument is whether to wait
+        for nodes that other transactions have locked; if not, they are skipped.
+    :raises failures.NothingToReserve: too few nodes of the list can be held.
+    :raises failures.NoMatch: too few nodes match the request and can be held.
+    """
+    # The order of a list matters, so wait for locked nodes. Without a list, skip locked nodes at first.
+    patient = wait = node_request.idents is not None
+    contradictions = 0
+    while True:
+        try:
+            return attempt(wait)
+        except TooFew as few:
+            _refuse(context, few.instances, node_request, contradictions)
+            # ``_refuse`` has raised no failure: there are enough nodes by now, or the instances hold them. Try again.
+            contradictions += 1
+        except Lost:
+            wait = patient or not wait
+        except Again:
+            continue
+
+
+def take_free(  # noqa: PLR0913, as the callers have one transaction for all of it
+    context: Context,
+    connection: sa.Connection,
+    node_request: NodeRequest,
+    instances: Sequence[str],
+    wait: bool,
+    *,
+    first: Iterable[Condition] = (),
+    columns: Columns = (),
+) -> list[sa.Row]:
+    """Lock one node for each instance, and check under the locks that the nodes match and can be held.
+
+    :param instances: [uuid, …] of the instances that the nodes are for.
+    :param wait: as for ``attempt`` of ``search``.
+    :param first: conditions on nodes. The nodes that fulfil the first one come first, then those of the next one.
+    :param columns: further columns of nodes to read under the lock.
+    :returns: [row with ``id``, ``uuid``, ``origin``, ``moment``, ``has_expired`` (whether it has an expired
+        reservation), ``node_providers.BEFORE`` and these columns, …], the best node first.
+    :raises TooFew: too few nodes match and can be held.
+    :raises Lost: another transaction has taken or locked one of the nodes.
+    """
+    count = len(instances)
+    free = eligibility.eligible_for(_alone(instances))
+    conditions = node_request.conditions(context)
+    in_turn = _is_in_turn(node_request) and not (wait or first)
+    if in_turn and (kept := context.places.take(context, node_request, count)):
+        try:
+            return _take_kept(connection, kept, [*conditions, free], columns)
+        except Lost:
+            # Search without waiting for locks: no search of this request has lost a node yet.
+            context.places.skip(context, node_request)
+            raise Again from None
+    spare = 0 if wait else min(_SPARE * count, _MAX_SPARE)
+    candidates: Sequence[sa.Row] = []
+    for condition in first:
+        both = sa.and_(free, condition)
+        candidates = candidates or matches.candidates(context, connection, node_request, both, count)
+    candidates = candidates or _candidates(context, connection, node_request, free, count + spare)
+    if len(candidates) < count:
+        raise TooFew(instances)
+    if wait:
+        chosen = candidates[:count]
+        if count > 1:
+            node_selection.lock(connection, sorted(node.id for node in chosen))
+        else:
+            _raise_generations(connection, chosen)
+    else:
+        chosen = _take_not_locked(connection, candidates, count)
+        if in_turn:
+            context.places.keep(context, node_request, candidates[candidates.index(chosen[-1]) + 1 :])
+    return _read(connection, chosen, [*conditions, free], columns)
+
+
+def allocated_first(connection: sa.Connection, node_request: NodeRequest, instances: Sequence[str]) -> list[Condition]:
+    """Return ``first`` for ``take_free``: a node that is allocated to the instance in Placement comes first."""
+    alone = _alone(instances)
+    if alone and node_request.idents is None and connection.scalar(node_providers.has_allocations(alone)):
+        return [node_providers.allocated_to(alone)]
+    return []
+
+
+def _is_in_turn(node_request: NodeRequest) -> bool:
+    """Whether all matching nodes are equally good, so that requests take them in turn."""
+    return node_request.idents is None and not node_request.request.preferred
+
+
+def _candidates(
+    context: Context, connection: sa.Connection, node_request: NodeRequest, free: Condition, count: int
+) -> Sequence[sa.Row]:
+    """Return free nodes, as ``matches.candidates``. Equally good nodes begin after the place of the last search."""
+    if not _is_in_turn(node_request):
+        return matches.candidates(context, connection, node_request, free, count)
+    rows: list[sa.Row] = []
+    place = context.places.after(node_request)
+    if place:
+        rows += matches.candidates(context, connection, node_request, sa.and_(free, tables.nodes.c.id > place), count)
+    if len(rows) < count:
+        before = sa.and_(free, tables.nodes.c.id <= place) if place else free
+        rows += matches.candidates(context, connection, node_request, before, count - len(rows))
+    return rows
+
+
+def _take_kept(
+    connection: sa.Connection, kept: Sequence[sa.Row], conditions: Sequence[Condition], columns: Columns
+) -> list[sa.Row]:
+    """Take nodes that a search has found before, and read them; the result is as for ``take_free``.
+
+    :raises Lost: one of them is locked, does not exist any more, or does not fulfil the conditions any more.
+    """
+    if len(_take_some(connection, kept, len(kept))) < len(kept):
+        raise Lost
+    return _read(connection, kept, conditions, columns)
+
+
+def _take_not_locked(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:
+    """Take ``count`` nodes that no other transaction has locked, the best ones if possible.
+
+    :param candidates: rows with ``id`` and ``uuid``, the best first.
+    :raises Lost: too few are not locked.
+    """
+    chosen = _take_some(connection, candidates[:count], count)
+    if len(chosen) < count:
+        chosen += _take_some(connection, candidates[count:], count - len(chosen))
+    if len(chosen) < count:
+        raise Lost
+    return chosen
+
+
+def _take_some(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:
+    """Take up to ``count`` candidates as ``single_node.take`` does, without locked ones. Return those that are taken.
+
+    The number of statements does not depend on the number of nodes.
+    """
+    parameters = {'ids': [node.id for node in candidates], 'most': count}
+    if connection.dialect.name == 'postgresql':
+        taken = set(connection.scalars(_TAKE_UNLOCKED, parameters | {'now': now()}))
+        return [node for node in candidates if node.id in taken]
+    locked = set(connection.scalars(_LOCK_UNLOCKED, parameters))
+    chosen = [node for node in candidates if node.id in locked]
+    _raise_generations(connection, chosen)
+    return chosen
+
+
+def _raise_generations(connection: sa.Connection, nodes: Sequence[sa.Row]) -> None:
+    if nodes:
+        connection.execute(_RAISE, {'ids': [node.id for node in nodes], 'now': now()})
+        change_feed.record(connection, change_feed.NODE, [node.uuid for node in nodes])
+
+
+def _lock_unlocked(nodes: sa.FromClause) -> sa.Select:
+    # SELECT id FROM nodes WHERE id IN (1, 2) ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED
+    # The databases lock every row that they read, even rows that a sort or a limit drops later. So this reads by
+    # primary key, in its order, and stops at the limit. (SQLite has no row locks: SQLAlchemy omits FOR UPDATE there.)
+    statement = sa.select(nodes.c.id).where(nodes.c.id.in_(sa.bindparam('ids', expanding=True))).order_by(nodes.c.id)
+    return statement.limit(sa.bindparam('most', type_=sa.Integer)).with_for_update(skip_locked=True)
+
+
+_IDS = tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True))
+_LOCK_UNLOCKED = prepared(_lock_unlocked(tables.nodes))
+_RAISE = sa.update(tables.nodes).where(_IDS).values(origins.LOCKED)
+_unlocked = _lock_unlocked(tables.nodes.alias('candidates')).cte('unlocked')
+#: For PostgreSQL: lock, raise the generations and record the change in one statement.
+_TAKE_UNLOCKED = prepared(
+    change_feed.with_record(
+        sa.update(tables.nodes)
+        .where(tables.nodes.c.id.in_(sa.select(_unlocked.c.id)))
+        .values(origins.LOCKED)
+        .returning(tables.nodes.c.id, tables.nodes.c.uuid)
+        .cte('taken')
+    )
+)
+_TAKEN = (tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.origin)
+_HAS_EXPIRED = (
+    sa.exists()
+    .where(tables.reservations.c.node_uuid == tables.nodes.c.uuid)
+    .correlate(tables.nodes)
+    .label('has_expired')
+)
+
+
+def _read(
+    connection: sa.Connection, nodes: Sequence[sa.Row], conditions: Iterable[Condition], columns: Columns
+) -> list[sa.Row]:
+    """Read nodes that are taken.
+
+    :param conditions: conditions on nodes, which are checked under the locks.
+    :returns: rows as from ``take_free``.
+    :raises Lost: a node does not exist any more, or does not fulfil the conditions.
+    """
+    # Each column once. A reservation of a node that fulfils the conditions has expired.
+    all_columns = dict.fromkeys((*_TAKEN, *node_providers.BEFORE, _HAS_EXPIRED, MOMENT, *columns))
+    statement = prepared(sa.select(*all_columns).where(_IDS, *conditions))
+    rows = {row.id: row for row in connection.execute(statement, {'ids': [node.id for node in nodes]})}
+    if len(rows) < len(nodes):
+        raise Lost
+    return [rows[node.id] for node in nodes]
+
+
+def _refuse(context: Context, instances: Sequence[str], node_request: NodeRequest, contradictions: int) -> None:
+    """Raise the failure that explains why there are too few nodes. Return if another attempt may succeed.
+
+    :param instances: uuids of the instances without a node.
+    :param contradictions: how often the search has found too few nodes, and this function enough. After the first one,
+        the index of nodes is not used any more. After _MAX_CONTRADICTIONS, the request is refused in any case.
+    :raises failures.NoMatch: too few nodes match the request and can be held.
+    :raises failures.NothingToReserve: too few nodes of the list can be held.
+    """
+    needed, explanation = len(instances), None
+    is_last = contradictions >= _MAX_CONTRADICTIONS
+    instance = _alone(instances)
+    if not node_request.is_a_list:
+        explanation = explanations.explain(context, node_request, instance, needed, by_index=not contradictions)
+        if explanation['matched'] >= needed and not is_last:
+            return
+    refusals = [] if node_request.idents is None else _refusals(context, instances, node_request)
+    if not is_last and (sum(refusal is None for _, refusal in refusals) >= needed or _are_reserved(context, instances)):
+        return
+    if node_request.idents is None:
+        raise failures.NoMatch(needed, explanation)
+    raise failures.NothingToReserve(needed, [each for each in refusals if each[1]], explanation)
+
+
+def _are_reserved(context: Context, instances: Sequence[str]) -> bool:
+    """Whether one of the instances has a live reservation by now: another request for it has taken the last node.
+
+    This must be read after what the explanation is derived from. Otherwise, the explanation may count that reservation.
+    """
+    statement = sa.select(tables.reservations.c.uuid).where(tables.reservations.c.instance_uuid.in_(instances), LIVE)
+    with context.read() as connection:
+        return connection.execute(statement.limit(1)).first() is not None
+
+
+def _refusals(
+    context: Context, instances: Sequence[str], node_request: NodeRequest
+) -> list[tuple[str, Refusal | None]]:
+    """Return why the nodes of the list cannot be reserved.
+
+    :returns: [(ident, refusal as of ``eligibility.refusal`` or None), …], each node once.
+    """
+    idents = node_request.idents or ()
+    # For the caller, a node that they may not see does not exist.
+    visible = node_filters.visible(context, Grant(()))
+    statement = sa.select(*_NAMED, *eligibility.STATE).outerjoin(tables.reservations, OF_NODE)
+    statement = statement.where(node_filters.among(idents), *visible)
+    with context.read() as connection:
+        rows = connection.execute(statement).all()
+    instance = _alone(instances)
+    rejected = {} if node_request.is_a_list else explanations.rejections(context, node_request, instance)
+    by_ident = {row.name: row for row in rows} | {row.uuid: row for row in rows}
+    refusals: dict[str, tuple[str, Refusal | None]] = {}
+    for ident in idents:
+        node = by_ident.get(ident)
+        refusal = eligibility.refusal(node, instance)
+        if node and not refusal and node_request.excluded and (reason := node_request.excluded.reason(node)):
+            refusal = {'reason': 'cloud', 'message': reason}
+        elif node and rejected.get(node.uuid):
+            clauses = rejected[node.uuid]
+            refusal = refusal or {'reason': 'rejected', 'message': f'It does not match "{requirement(clauses[0])}".'}
+            # Shortened, because there may be a thousand nodes. The explanation has all clauses of the near misses.
+            refusal = refusal | {'rejected_by': clauses[:MAX_LISTED]}
+        refusals.setdefault(node.uuid if node else ident, (ident, refusal))
+    return list(refusals.values())
+
+
+def _alone(instances: Sequence[str]) -> str | None:
+    """Return the only instance; None if there are several: a node that is allocated to one could go to another one."""
+    return instances[0] if len(instances) == 1 else None

@@ -1,0 +1,235 @@
+"""Creates reservations: of one node for each instance, from a list of nodes or from all nodes that match a request.
+
+``free_nodes`` finds the nodes and locks them.
+"""
+
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+from oslo_utils import uuidutils
+
+from ironic_traits import failures
+from ironic_traits.changes import change_feed
+from ironic_traits.context import Context
+from ironic_traits.db import tables
+from ironic_traits.db.engine import retried
+from ironic_traits.db.statements import together
+from ironic_traits.db.statements.annotations import Values
+from ironic_traits.db.statements.prepared import prepared
+from ironic_traits.db.statements.together import Write
+from ironic_traits.db.statements.types import clock
+from ironic_traits.inventory.core import history, node_filters, node_providers
+from ironic_traits.inventory.core.eligibility import OF_NODE
+from ironic_traits.inventory.holds import free_nodes, mirror_claims
+from ironic_traits.inventory.holds.mirror_claims import Holding
+from ironic_traits.inventory.holds.reservations import FIELDS, Expiry, created, held_elsewhere, settle
+from ironic_traits.inventory.search import matches
+from ironic_traits.inventory.search.matches import NodeRequest
+
+_COLUMNS = tuple(tables.reservations.c[name] for name in FIELDS)
+
+
+class Reservations(NamedTuple):
+    """The result of ``reserve``.
+
+    :ivar rows: [row with FIELDS, …] in the order of the instances.
+    :ivar has_new: whether one of the reservations is new.
+    """
+
+    rows: list[sa.Row]
+    has_new: bool
+
+
+def reserve(context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry) -> Reservations:
+    """Reserve a node for each instance, or for none of them.
+
+    An instance that has a live reservation of a node that fulfils the request keeps it.
+
+    :param instances: [uuid, …], without duplicates.
+    :raises failures.InstanceReserved: an instance has a reservation of a node that does not fulfil the request.
+    :raises failures.InstanceOnNode: an instance is on a node.
+    :raises failures.InstanceUnavailable: one of these, and the caller may not see that node.
+    :raises failures.NothingToReserve: too few nodes of the list can be reserved.
+    :raises failures.NoMatch: too few nodes match the request and can be reserved.
+    :raises failures.InvalidInput: the expiry is in the past, or too far in the future.
+    """
+    return free_nodes.search(context, node_request, functools.partial(_hold, context, instances, node_request, expiry))
+
+
+def _hold(
+    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, wait: bool
+) -> Reservations:
+    """Find nodes and reserve them: ``attempt`` of ``free_nodes.search``. See ``reserve`` for the other parameters."""
+    try:
+        return _hold_once(context, instances, node_request, expiry, wait)
+    except db_exception.DBDuplicateEntry:
+        # Another request has reserved a node for the same instance. Try again, and return that reservation.
+        raise free_nodes.Again from None
+
+
+@retried
+def _hold_once(
+    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, wait: bool
+) -> Reservations:
+    with context.write() as connection:
+        begin = connection.execute(_BEGIN, {'instances': list(instances)}).one()
+        expiry.at(context, begin.moment)
+        held = _held_by(context, connection, instances) if begin.is_held else {}
+        _check_held(context, connection, node_request, held.values())
+        rest = [instance for instance in instances if instance not in held]
+        if rest:
+            first = free_nodes.allocated_first(connection, node_request, rest) if begin.is_allocated else ()
+            nodes = free_nodes.take_free(context, connection, node_request, rest, wait, first=first)
+            if begin.is_held or any(node.has_expired for node in nodes):
+                _settle(connection, nodes, rest)
+            held |= _insert(context, connection, dict(zip(rest, nodes, strict=True)), expiry)
+            context.places.set(node_request, max(node.id for node in nodes))
+        return Reservations([held[instance] for instance in instances], bool(rest))
+
+
+def _one_of(column: sa.Column[str]) -> sa.ColumnElement[bool]:
+    return sa.exists().where(column.in_(sa.bindparam('instances', expanding=True)))
+
+
+#: Usually, an instance holds nothing yet. One statement checks this.
+_BEGIN = prepared(
+    sa.select(
+        clock().label('moment'),
+        # A reservation, live or expired, or a node.
+        sa.or_(_one_of(tables.nodes.c.instance_uuid), _one_of(tables.reservations.c.instance_uuid)).label('is_held'),
+        _one_of(tables.consumers.c.uuid).label('is_allocated'),
+    )
+)
+
+
+def _held_by(context: Context, connection: sa.Connection, instances: Sequence[str]) -> dict[str, sa.Row]:
+    """Return the live reservations of instances.
+
+    :returns: {instance: row with FIELDS and ``seen``}. ``seen`` is whether the caller may see the node.
+    :raises failures.InstanceOnNode: an instance is on a node.
+    :raises failures.InstanceUnavailable: an instance is on a node that the caller may not see.
+    """
+    seen = node_filters.seen(context)
+    on_node = (
+        sa.select(tables.nodes.c.uuid, tables.nodes.c.instance_uuid, seen)
+        .where(tables.nodes.c.instance_uuid.in_(instances), *mirror_claims.beyond(context))
+        .limit(1)
+    )
+    node = connection.execute(on_node).first()
+    if node and not node.seen:
+        raise failures.InstanceUnavailable(instance=node.instance_uuid)
+    if node:
+        raise failures.InstanceOnNode(instance=node.instance_uuid, node=f'node {node.uuid}')
+    allocated = mirror_claims.allocated_without_reservation(context, connection, instances)
+    if allocated:
+        what = f'node {allocated.uuid}: it has allocated the node in Placement, which holds it here and in its cloud. '
+        what += 'It needs no reservation'
+        raise failures.InstanceOnNode(instance=allocated.instance_uuid, node=what)
+    statement = sa.select(*_COLUMNS, seen).join(tables.nodes, OF_NODE)
+    return {
+        row.instance_uuid: row
+        for row in connection.execute(statement.where(tables.reservations.c.instance_uuid.in_(instances)))
+    }
+
+
+def _check_held(
+    context: Context, connection: sa.Connection, node_request: NodeRequest, held: Collection[sa.Row]
+) -> None:
+    """Raise a failure unless the nodes that the instances have reserved already fulfil the request.
+
+    :param held: rows from ``_held_by``.
+    :raises failures.InstanceReserved: one of the nodes does not fulfil it.
+    :raises failures.InstanceUnavailable: the same, and the caller may not see the node.
+    """
+    if held:
+        matching = matches.matching(context, connection, node_request, [row.node_uuid for row in held])
+        why = 'is not in the list' if node_request.is_a_list else 'does not match'
+        for row in held:
+            if row.node_uuid not in matching:
+                raise held_elsewhere(row.instance_uuid, row.node_uuid, row.seen, why)
+
+
+def _insert(
+    context: Context, connection: sa.Connection, chosen: Mapping[str, sa.Row], expiry: Expiry
+) -> dict[str, sa.Row]:
+    """Insert reservations.
+
+    :param chosen: {instance: row of a locked node}.
+    :returns: {instance: row with FIELDS}.
+    :raises free_nodes.Lost: one of the instances has got a node since the first check.
+    """
+    moment = next(iter(chosen.values())).moment
+    expires_at = expiry.at(context, moment)
+    rows = [
+        {
+            'uuid': uuidutils.generate_uuid(),
+            'node_uuid': node.uuid,
+            'instance_uuid': instance,
+            'created_at': moment,
+            'expires_at': expires_at,
+        }
+        for instance, node in chosen.items()
+    ]
+    _write(context, connection, rows, [node.id for node in chosen.values()])
+    # Checked again after the unique keys of the reservations are written (see ``reservations.claim``).
+    statement = _INSERTED_LOCKING if connection.dialect.name in ('mysql', 'mariadb') else _INSERTED
+    inserted = connection.execute(statement, {'instances': list(chosen)}).all()
+    if any(row.on_node for row in inserted):
+        raise free_nodes.Lost
+    mirror_claims.begin(
+        context, connection, [Holding(chosen[row.instance_uuid], row.uuid, row.instance_uuid) for row in inserted]
+    )
+    return {row.instance_uuid: row for row in inserted}
+
+
+def _settle(connection: sa.Connection, nodes: Iterable[sa.Row], instances: Collection[str]) -> None:
+    """Delete the expired reservations of nodes and instances, because new ones need their unique keys."""
+    uuids = [node.uuid for node in nodes]
+    settle(
+        connection,
+        sa.or_(tables.reservations.c.node_uuid.in_(uuids), tables.reservations.c.instance_uuid.in_(instances)),
+    )
+
+
+def _write(context: Context, connection: sa.Connection, rows: list[Values], node_ids: list[int]) -> None:
+    """Insert reservations, and record them. On PostgreSQL, one reservation takes one statement, several take four."""
+    entries = [created(context, row) for row in rows]
+    if len(rows) > 1:
+        connection.execute(sa.insert(tables.reservations), rows)
+        change_feed.record(connection, change_feed.RESERVATION, [row['uuid'] for row in rows])
+        history.record(connection, *entries)
+        node_providers.bump_for_reservations(connection, node_ids)
+        return
+    together.execute(
+        connection,
+        [
+            Write(_INSERT, {f'reservation_{name}': value for name, value in rows[0].items()}),
+            change_feed.write(change_feed.RESERVATION, rows[0]['uuid']),
+            node_providers.write_for_reservation(node_ids[0]),
+            *history.writes(*entries),
+        ],
+    )
+
+
+_INSERT = sa.insert(tables.reservations).values(
+    {name: sa.bindparam(f'reservation_{name}') for name in FIELDS if name != 'updated_at'}
+)
+
+
+def _inserted(on_node: sa.Select) -> sa.Select:
+    """Return the SELECT of new reservations. Its column ``on_node`` is whether the instance is on a node.
+
+    :param on_node: the SELECT of the nodes of the instance of a reservation.
+    """
+    statement = sa.select(*_COLUMNS, sa.exists(on_node.correlate(tables.reservations)).label('on_node'))
+    return statement.where(tables.reservations.c.instance_uuid.in_(sa.bindparam('instances', expanding=True)))
+
+
+_ON_NODE = sa.select(tables.nodes.c.id).where(tables.nodes.c.instance_uuid == tables.reservations.c.instance_uuid)
+_INSERTED = prepared(_inserted(_ON_NODE))
+#: For MariaDB and MySQL. When a transaction that has written the same key begins to end, InnoDB lets an INSERT pass
+#: shortly before other transactions see the written rows. A locking read waits for the end.
+_INSERTED_LOCKING = _inserted(_ON_NODE.with_for_update(read=True))

@@ -1,0 +1,1 @@
+"""The data of inspections, and the rules that run on it."""

@@ -1,0 +1,171 @@
+"""The data of inspections: how it is received, and how it changes a node at the end of the inspection.
+
+A ramdisk posts the data while the node waits (``receive``). The transition of the node becomes due in the same
+transaction, and the worker that claims it ends the inspection (``finish``). A client can store data in any state
+(``put``).
+"""
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.context import Context, Grant, Process
+from ironic_traits.db import tables
+from ironic_traits.db.engine import retried
+from ironic_traits.deploy import base, inspection_hooks, states
+from ironic_traits.deploy.inspection_data import InspectionData
+from ironic_traits.inventory.core import history
+from ironic_traits.inventory.core.lock_wait import waiting_for_lock
+from ironic_traits.inventory.core.single_node import MOMENT, change, read, take
+from ironic_traits.inventory.inspection import (
+    inspected_ports,
+    inspection_lookup,
+    node_inventories,
+    rule_effects,
+    rule_runs,
+)
+from ironic_traits.inventory.provisioning import transitions
+from ironic_traits.inventory.records import inspection_rules
+
+_PLACE = (tables.nodes.c.provision_state, MOMENT)
+
+
+def get(context: Context, grant: Grant, previous: bool = False) -> node_inventories.Inventory:
+    """Return the data of the last inspection of a node.
+
+    :param grant: Grant for the node.
+    :param previous: whether to return the data of the inspection before the last one.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.InventoryNotFound: the node has no such data.
+    """
+    with context.read() as connection:
+        node = read(connection, grant.ident, (tables.nodes.c.id, tables.nodes.c.uuid))
+        inventory = node_inventories.read(connection, node.id, previous)
+    if inventory is None:
+        raise failures.InventoryNotFound(node=node.uuid)
+    return inventory
+
+
+@waiting_for_lock
+@retried
+def put(context: Context, ident: str, data: InspectionData) -> node_inventories.Inventory:
+    """Store inspection data of a node in any state.
+
+    :param ident: uuid or name of the node.
+    :returns: what ``get`` returns afterwards.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeLocked: a worker holds the node's lock, or has not read the data of a ramdisk yet.
+    """
+    with context.write() as connection:
+        node = take(connection, ident, tables.nodes.c.reservation, MOMENT)
+        if node.reservation:
+            # The traits of a node must not change while a worker deploys or cleans it.
+            raise failures.NodeLocked(node=node.uuid, host=node.reservation)
+        if transitions.has_data(connection, node.id):
+            # Otherwise the worker would derive the properties and ports from the client's data.
+            raise failures.NodeLocked(node=node.uuid, host=context.conf.host)
+        document = inspection_hooks.read(context.conf.inspection, data.document)
+        node_inventories.store(connection, node.id, document, node.moment)
+        rules = inspection_rules.in_force(context, connection)
+        rule_runs.run(context, connection, node, document, rules, whole=False)
+        inventory = node_inventories.read(connection, node.id)
+    assert inventory is not None
+    return inventory
+
+
+def check_expected(context: Context) -> None:
+    """Raise ResourceNotFound unless a node waits for the data of a ramdisk.
+
+    :raises failures.ResourceNotFound: none does.
+    """
+    with context.read() as connection:
+        if not inspection_lookup.is_expected(connection):
+            raise failures.ResourceNotFound(hint='')
+
+
+@retried
+def receive(context: Context, data: InspectionData, node_uuid: str | None = None) -> str:
+    """Store the data that a ramdisk has sent, and let a worker end the inspection of its node.
+
+    :param node_uuid: the uuid in the request; None if it has no uuid.
+    :returns: uuid of the node.
+    :raises failures.ResourceNotFound: no node waits for this data. The message does not say why.
+    """
+    with context.read() as connection:
+        uuid = inspection_lookup.find(connection, data, node_uuid)
+    if uuid is None:
+        # Not in the transaction: a caller who is not authenticated cannot make others wait for a lock.
+        raise failures.ResourceNotFound(hint='')
+    with context.write() as connection:
+        node = _take_waiting(connection, uuid)
+        if inspection_lookup.find(connection, data, node_uuid) != node.uuid:
+            raise failures.ResourceNotFound(hint='')
+        arguments = transitions.receive(connection, node.id, node.moment)
+        if arguments is None:
+            raise failures.ResourceNotFound(hint='')
+        # Data that the same inspection has sent before is replaced, and is not kept as the previous data.
+        write = node_inventories.amend if base.DATA_RECEIVED in arguments else node_inventories.store
+        write(connection, node.id, data.document, node.moment)
+    context.wake_worker()
+    return uuid
+
+
+def finish(
+    service: Process, connection: sa.Connection, node: sa.Row, moment: datetime.datetime, author: history.Author
+) -> None:
+    """Apply the data that a ramdisk has sent for a node, at the end of its inspection.
+
+    :param connection: connection of a writer that has taken the node's lock.
+    :param node: the result of ``take``, with ``properties``.
+    :param moment: time by the database's clock.
+    :param author: author of the entries in the node's history.
+    :raises base.WorkFailed: the inspection fails. The caller rolls back the transaction.
+    """
+    inventory = node_inventories.read(connection, node.id)
+    if inventory is None:
+        return
+    options = service.conf.inspection
+    previous = node_inventories.read(connection, node.id, previous=True) if 'raid-device' in options.hooks else None
+    before = previous.document if previous else {}
+    findings = inspection_hooks.run(options, node.uuid, node.properties, inventory.document, before)
+    for event in inspected_ports.write(connection, node.uuid, findings.ports, options.max_ports):
+        history.record(connection, author(node.uuid, moment, history.INSPECTION, event, severity=history.WARNING))
+    if findings.properties != node.properties:
+        change(connection, node, {'properties': findings.properties})
+    document = {'inventory': inventory.document['inventory'], 'plugin_data': findings.plugin_data}
+    document['plugin_data'] = _run_rules(service, connection, node, document, author)
+    if document != inventory.document:
+        node_inventories.amend(connection, node.id, document)
+
+
+def _run_rules(
+    service: Process, connection: sa.Connection, node: sa.Row, document: Mapping[str, Any], author: history.Author
+) -> dict[str, Any]:
+    """Run the inspection rules on the data that the hooks return. Return the plugin data after the rules.
+
+    :param document: {'inventory': {…}, 'plugin_data': {…}}.
+    :raises base.WorkFailed: a rule ends the inspection.
+    """
+    rules = inspection_rules.in_force(service, connection)
+    run = rule_runs.run(service, connection, node, document, rules, whole=True)
+    if run.evaluation.failure is not None:
+        raise base.WorkFailed(
+            f'Failed to finish inspection: Failed to inspect hardware. Reason: {run.evaluation.failure}'
+        )
+    for name, reason in rule_effects.carry_out(connection, node, run.evaluation):
+        event = f'The changes of the rule {name} were left out: {reason}.'
+        history.record(connection, author(node.uuid, None, history.INSPECTION, event, severity=history.ERROR))
+    return dict(run.evaluation.plugin_data)
+
+
+def _take_waiting(connection: sa.Connection, uuid: str) -> sa.Row:
+    try:
+        node = take(connection, uuid, *_PLACE)
+    except failures.NodeNotFound:
+        raise failures.ResourceNotFound(hint='') from None
+    if node.provision_state != states.INSPECTWAIT:
+        raise failures.ResourceNotFound(hint='')
+    return node

@@ -1,0 +1,1 @@
+"""Nodes: create, read, change and delete them."""

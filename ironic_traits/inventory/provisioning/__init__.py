@@ -1,0 +1,1 @@
+"""Provision states, transitions, and the workers that perform them."""

@@ -1,0 +1,1 @@
+"""Which nodes match a request, how many, and why not."""

@@ -1,0 +1,216 @@
+"""Matches: the nodes that fulfil a request.
+
+Nodes are ordered by their score, which is the sum of the weights of the preferred traits that they carry; then by the
+client's list, or without a list in the order of their creation.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from ironic_traits.context import Context, Grant
+from ironic_traits.db import tables
+from ironic_traits.db.statements.annotations import Columns, Condition
+from ironic_traits.inventory.core import node_filters, trait_filters
+from ironic_traits.inventory.core.eligibility import ELIGIBLE
+from ironic_traits.inventory.core.exclusions import Exclusions
+from ironic_traits.matching.requests import Request
+
+#: How many nodes of the client's list are read first, and the factor by which each further read is larger.
+_FIRST, _GROWTH = 16, 4
+#: Maximum number of characters of a filter's value in the name of a clause.
+_MAX_VALUE_LENGTH = 80
+_COLUMNS = (tables.nodes.c.id, tables.nodes.c.uuid)
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeRequest:
+    """The nodes that a client requests.
+
+    :ivar grant: ironic_traits.context.Grant of the request.
+    :ivar request: ironic_traits.matching.requests.Request: traits and resource class.
+    :ivar filters: {filter: value}, as for ``node_filters.conditions``.
+    :ivar idents: (uuid or name, …) of the nodes to choose from, the best first; None for all nodes.
+    :ivar excluded: the mirrored nodes that cannot be held in their cloud; None if the request ignores this.
+    """
+
+    grant: Grant
+    request: Request = dataclasses.field(default_factory=Request)
+    filters: dict[str, Any] = dataclasses.field(default_factory=dict)
+    idents: tuple[str, ...] | None = None
+    excluded: Exclusions | None = None
+
+    @property
+    def is_a_list(self) -> bool:
+        """Whether the request is a list of nodes and nothing else."""
+        return self.idents is not None and not self.filters and self.request.is_empty
+
+    def flags(self) -> dict[str, Condition]:
+        """Return the conditions that are not about traits: {name of the clause: condition on nodes}."""
+        flags = {}
+        if self.request.resource_class:
+            flags[f'resource_class:{self.request.resource_class}'] = _is_of_class(self.request.resource_class)
+        if self.excluded:
+            flags['eligible:cloud'] = self.excluded.condition()
+        conditions = node_filters.conditions(self.filters)
+        return flags | {
+            f'{name}:{_text(value)}': conditions[name]
+            for name, value in self.filters.items()
+            if name != 'include_children'
+        }
+
+    def considered(self, context: Context, by_set: bool = False) -> list[Condition]:
+        """Return the conditions on nodes that the request is about: the caller may see them; they are not children.
+
+        A request that names nodes, or has a filter for children, is also about children.
+
+        :param by_set: as for ``node_filters.without_children``.
+        """
+        hiding = node_filters.without_children(self.filters, by_set) if self.idents is None else []
+        return [*node_filters.visible(context, self.grant), *hiding]
+
+    def conditions(self, context: Context) -> list[Condition]:
+        """Return the conditions on nodes that match and that the caller may see.
+
+        They ignore ``idents``, and whether a node is eligible.
+        """
+        return [*trait_filters.where(self.request.filter), *self._other_conditions(context)]
+
+    def select(self, context: Context, dialect: str, columns: Columns) -> sa.Select:
+        """Return the SELECT of the nodes that fulfil ``conditions``.
+
+        :param dialect: name of SQLAlchemy's dialect.
+        """
+        statement = trait_filters.begin_with(sa.select(*columns), dialect, self.request.filter)
+        return statement.where(*self._other_conditions(context))
+
+    def _other_conditions(self, context: Context) -> list[Condition]:
+        return [*self.flags().values(), *self.considered(context)]
+
+
+def find(context: Context, node_request: NodeRequest, limit: int) -> Sequence[sa.Row]:
+    """Find the nodes that match a request and can be reserved.
+
+    :param node_request: NodeRequest without ``idents``.
+    :param limit: maximum number of nodes.
+    :returns: [row with ``uuid``, ``name``, ``resource_class`` and ``traits`` (a sorted list), …]: by score, then in
+        the order of creation.
+    """
+    columns = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.resource_class, trait_filters.JOINED)
+    with context.read() as connection:
+        statement = node_request.select(context, connection.dialect.name, columns).where(ELIGIBLE)
+        return connection.execute(statement.order_by(*_order(node_request.request)).limit(limit)).all()
+
+
+def absent_traits(context: Context, node_request: NodeRequest) -> list[list[str]]:
+    """Return the required traits that no node has. Only nodes that the caller may see count.
+
+    :returns: sorted [[trait, …], …]: one trait for ``required``; all traits of a set of ``required_any`` if no node has
+        one of them.
+    """
+    request = node_request.request
+    groups = [sorted(names) for names in (*([name] for name in request.required), *request.required_any)]
+    names = sorted({name for group in groups for name in group})
+    if not names:
+        return []
+    visible = node_filters.visible(context, node_request.grant)
+    has = sa.exists().where(tables.node_traits.c.trait == tables.traits.c.name)
+    if visible:
+        has = has.where(tables.node_traits.c.node_id == tables.nodes.c.id, *visible)
+    with context.read() as connection:
+        present = set(connection.scalars(sa.select(tables.traits.c.name).where(tables.traits.c.name.in_(names), has)))
+    return sorted(group for group in groups if present.isdisjoint(group))
+
+
+def candidates(
+    context: Context, connection: sa.Connection, node_request: NodeRequest, free: Condition, count: int
+) -> Sequence[sa.Row]:
+    """Return the best nodes that match a request and can be reserved.
+
+    :param free: condition on nodes: the node can be reserved (``eligibility.eligible_for``).
+    :param count: maximum number of nodes.
+    :returns: [row with ``id`` and ``uuid``, …]: by score, then in the order of the list if there is one, else in the
+        order of creation.
+    """
+    if node_request.idents is None:
+        statement = node_request.select(context, connection.dialect.name, _COLUMNS).where(free)
+        return connection.execute(statement.order_by(*_order(node_request.request)).limit(count)).all()
+    statement = sa.select(*_COLUMNS).where(*node_request.conditions(context), free)
+    if node_request.request.preferred:
+        # The last node of the list may have the highest score, so all of them are read.
+        return _of_list(connection, statement, node_request.idents, node_request.request.preferred)[:count]
+    # By id, because the list may name a node twice: by name and by uuid.
+    rows: dict[int, sa.Row] = {}
+    begin, size = 0, max(_FIRST, count)
+    while begin < len(node_request.idents) and len(rows) < count:
+        for row in _of_list(connection, statement, node_request.idents[begin : begin + size]):
+            rows.setdefault(row.id, row)
+        begin, size = begin + size, size * _GROWTH
+    return list(rows.values())[:count]
+
+
+def matching(
+    context: Context, connection: sa.Connection, node_request: NodeRequest, uuids: Collection[str]
+) -> set[str]:
+    """Return the nodes that match a request, whether or not they are eligible.
+
+    :param uuids: uuids of the nodes to check.
+    :returns: {uuid, …}.
+    """
+    node_request = dataclasses.replace(node_request, excluded=None)
+    statement = sa.select(tables.nodes.c.uuid).where(tables.nodes.c.uuid.in_(uuids), *node_request.conditions(context))
+    if node_request.idents is not None:
+        statement = statement.where(node_filters.among(node_request.idents))
+    return set(connection.scalars(statement))
+
+
+def _of_list(
+    connection: sa.Connection, statement: sa.Select, idents: Sequence[str], preferred: Mapping[str, int] | None = None
+) -> list[sa.Row]:
+    """Return the rows of a statement that are in a list of nodes: by score, then in the order of the list."""
+    score = _score(preferred) if preferred else sa.literal(0)
+    rows = connection.execute(
+        statement.add_columns(tables.nodes.c.name, score.label('score')).where(node_filters.among(idents))
+    ).all()
+    # Reversed, so that the first position of an ident counts.
+    positions = {ident: number for number, ident in reversed(list(enumerate(idents)))}
+
+    def rank(row: sa.Row) -> tuple[int, int]:
+        return -row.score, min(positions[ident] for ident in (row.uuid, row.name) if ident in positions)
+
+    return sorted(rows, key=rank)
+
+
+def _order(request: Request) -> Columns:
+    return (_score(request.preferred).desc(), tables.nodes.c.id) if request.preferred else (tables.nodes.c.id,)
+
+
+def _score(preferred: Mapping[str, int]) -> sa.ColumnElement[int]:
+    """Return the SQL expression of a node's score: the sum of the weights of the preferred traits that it carries."""
+    weight = sa.case(preferred, value=tables.node_traits.c.trait, else_=0)
+    score = sa.select(sa.func.sum(weight)).where(
+        tables.node_traits.c.node_id == tables.nodes.c.id, tables.node_traits.c.trait.in_(sorted(preferred))
+    )
+    return sa.func.coalesce(score.correlate(tables.nodes).scalar_subquery(), 0)
+
+
+@functools.lru_cache(maxsize=256)
+def _is_of_class(name: str) -> Condition:
+    """Return the condition on nodes that a node has a resource class, named as in Placement (CUSTOM_…)."""
+    same = sa.select(tables.resource_classes.c.id).where(tables.resource_classes.c.name == name).scalar_subquery()
+    return tables.nodes.c.id.in_(
+        sa.select(tables.resource_providers.c.node_id).where(
+            tables.resource_providers.c.resource_class_id == same, tables.resource_providers.c.node_id.is_not(None)
+        )
+    )
+
+
+def _text(value: str | bool | list[str]) -> str:
+    """Return the value of a filter for the name of its clause. It is shortened, because explanations may repeat it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = ','.join(value) if isinstance(value, list) else value
+    return text if len(text) <= _MAX_VALUE_LENGTH else f'{text[:_MAX_VALUE_LENGTH]}…'

@@ -1,0 +1,312 @@
+"""The index of nodes: sets of bits of the nodes with a trait, a class, an owner, or a reason not to be free.
+
+Each process keeps an index in memory (``inventory.search.node_sets``), for questions about many nodes, such as
+capacity, drift, explanations and facets. It is never stale. Each use begins with one snapshot of the database, and
+reads in it:
+
+1. the last number of the change feed, and the nodes with changes after the number of the previous use;
+2. the nodes in the log of changes, which have no number yet;
+3. the current rows of all these nodes, and of the nodes in point 2 of the previous use. They update the index.
+
+A row of the log is committed together with its write. Therefore a write that the snapshot shows has its row in the log,
+or has a number. This number is larger than the last number of each snapshot that did not show the write.
+The expiry of a reservation changes no row. Expired reservations are read at each use.
+"""
+
+import contextlib
+import ctypes
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from ironic_traits.changes import change_feed
+from ironic_traits.db import tables
+from ironic_traits.db.failover import outage
+from ironic_traits.db.statements.annotations import Condition
+from ironic_traits.inventory.core import eligibility
+from ironic_traits.inventory.search.node_sets import STATEMENT, NodeSets
+from ironic_traits.matching import bitsets
+
+LOG = logging.getLogger(__name__)
+#: If there are more nodes, counting statements take so long that a process keeps the index ready (``keep``).
+MANY_NODES = 20_000
+#: If there are more nodes, the index is made only for capacity and drift: it needs more memory than a worker should use
+#: for requests that a statement can answer.
+MAX_NODES = 300_000
+#: Seconds between two updates of an index that is kept ready.
+PAUSE = 60
+#: Seconds after the start of a process before it makes the index, so that it first handles waiting requests.
+FIRST_PAUSE = 1
+#: Maximum number of nodes that one statement reads.
+_BATCH = 2000
+#: Seconds for which the end of the process waits for a thread that reads nodes.
+_SECONDS = 5
+#: An index is rebuilt if it has more deleted nodes than this, and than other nodes.
+_MAX_DELETED = 1000
+_EXPIRED = (
+    sa.select(tables.nodes.c.id)
+    .join(tables.reservations, tables.reservations.c.node_uuid == tables.nodes.c.uuid)
+    .where(eligibility.EXPIRED)
+)
+
+
+class View:
+    """The nodes at one moment.
+
+    :ivar connection: connection on the snapshot of that moment.
+    :ivar expired: set of the nodes whose reservation has expired.
+    """
+
+    def __init__(self, connection: sa.Connection, nodes: NodeSets) -> None:
+        self.connection = connection
+        self.expired = 0
+        self._sets = nodes.sets
+        self._position = nodes.position
+        self._ids = nodes.ids
+        self._known: dict[Hashable, int] = {}
+
+    def get(self, *name: str | None) -> int:
+        """Return a set of nodes by its name in ``node_sets``.
+
+        The names are ALL, CHILDREN, ('trait', name), ('reason', one of REASONS), (one of COLUMNS, value or None),
+        ('foreign', name of a trait that a client has set on the node's provider), and ('aggregate', uuid).
+        """
+        key: Hashable = name if len(name) > 1 else name[0]
+        if key not in self._known:
+            self._known[key] = self._sets.get(key)
+        return self._known[key]
+
+    def values(self, kind: str) -> list[str]:
+        """Return the names of the sets of a kind, sorted: traits for 'trait', owners for 'owner', …"""
+        # The class '' means no class.
+        none = (None, '') if kind == 'resource_class' else (None,)
+        return sorted(value for value in self._names(kind) if value not in none)
+
+    def counts(self, kind: str, nodes: int) -> list[tuple[str | None, int]]:
+        """Return how many of the nodes are in each set of a kind: [(value, number), …], the most frequent first.
+
+        :param kind: one of COLUMNS, or 'trait'.
+        """
+        # Not with ``get``, which would cache a large integer for each value.
+        numbers = ((value, (self._sets.get((kind, value)) & nodes).bit_count()) for value in self._names(kind))
+        return by_frequency(each for each in numbers if each[1])
+
+    def unavailable(self, reason: str) -> int:
+        """Return the set of the nodes that are not free for a reason, one of REASONS."""
+        return self.get('reason', reason) & ~self.expired if reason == 'reserved' else self.get('reason', reason)
+
+    def select(self, conditions: Iterable[Condition]) -> int:
+        """Return the set of the nodes that fulfil conditions on nodes, which the database evaluates."""
+        return self.of_ids(self.connection.scalars(sa.select(tables.nodes.c.id).where(*conditions)))
+
+    def of_ids(self, node_ids: Iterable[int]) -> int:
+        """Return the set of nodes with these ids."""
+        return bitsets.of((position for position in map(self._position, node_ids) if position is not None), self.size)
+
+    def ids(self, nodes: int, limit: int) -> list[int]:
+        """Return the ids of the first nodes of a set.
+
+        :param limit: maximum number of ids.
+        """
+        return [self._ids[position] for position in itertools.islice(bitsets.positions(nodes), limit)]
+
+    @property
+    def size(self) -> int:
+        """A number that is larger than all positions."""
+        return self._sets.size
+
+    def _names(self, kind: str) -> Iterator[Any]:
+        return (name[1] for name in self._sets if isinstance(name, tuple) and name[0] == kind)
+
+
+class _Closed(Exception):
+    """The process is ending."""
+
+
+class NodeIndex:
+    """The index of nodes of one process. ``service.Service`` has one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._nodes: NodeSets | None = None
+        # The part of the change feed that is in the index.
+        self._seen: change_feed.Seen | None = None
+        self._preparations = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._keeper: threading.Thread | None = None
+        self._closed = threading.Event()
+
+    @contextlib.contextmanager
+    def now(self, context: Any) -> Iterator[View]:
+        """Yield a View of the nodes as they are now. Other threads that need a view wait until this one ends.
+
+        :param context: a Context or a Service.
+        """
+        # Numbers the changes first: those without a number are read again at the next use.
+        change_feed.now(context)
+        with self._lock, context.snapshot() as connection:
+            with self._guarded():
+                nodes = self._refreshed(connection, change_feed.news(connection, change_feed.NODE, self._seen))
+            yield _view(connection, nodes)
+
+    @contextlib.contextmanager
+    def if_ready(self, context: Any) -> Iterator[View | None]:
+        """Yield a View as ``now`` does, or None if the index would have to read more than a few nodes."""
+        if self._nodes is None or self._is_preparing:
+            yield None
+            return
+        change_feed.now(context)
+        with self._lock, context.snapshot() as connection:
+            news = change_feed.news(connection, change_feed.NODE, self._seen)
+            if self._nodes is None or news.uuids is None or len(news.uuids) > _BATCH:
+                yield None
+                return
+            with self._guarded():
+                nodes = self._refreshed(connection, news)
+            yield _view(connection, nodes)
+
+    def prepare(self, context: Any) -> None:
+        """Begin to read the nodes in another thread, unless such a thread runs already."""
+        with self._preparations:
+            if not self._closed.is_set() and not self._is_preparing:
+                self._thread = threading.Thread(target=self._prepare, args=(context,), name='index', daemon=True)
+                self._thread.start()
+
+    def keep(self, context: Any) -> None:
+        """Begin to keep the index ready in another thread, while there are many nodes (MANY_NODES to MAX_NODES).
+
+        The thread updates the index after each PAUSE. Without it, after a night without requests that use the index,
+        there would be too many changes for the first request to read.
+        """
+        self._keeper = threading.Thread(target=self._keep, args=(context,), name='index-keeper', daemon=True)
+        self._keeper.start()
+
+    def wait(self) -> None:
+        """Wait until the other thread has read all nodes, if there is one."""
+        if self._thread:
+            self._thread.join()
+
+    def close(self) -> None:
+        """End the other threads."""
+        with self._preparations:
+            self._closed.set()
+        for thread in (self._keeper, self._thread):
+            if thread:
+                # The thread ends after its current statement, unless the database does not respond.
+                thread.join(_SECONDS)
+
+    @property
+    def _is_preparing(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _prepare(self, context: Any) -> None:
+        try:
+            with self.now(context):
+                pass
+        except _Closed:
+            pass
+        except Exception:
+            # The next request that needs the index tries again.
+            LOG.warning('The index of nodes could not be read.', exc_info=True)
+
+    def _keep(self, context: Any) -> None:
+        pause = FIRST_PAUSE
+        while not self._closed.wait(pause):
+            pause = PAUSE
+            try:
+                with self.if_ready(context) as view:
+                    is_ready = view is not None
+                if not is_ready and _has_many_nodes(context):
+                    self.prepare(context)
+            except Exception as error:
+                # The thread must survive all errors.
+                outage.log(LOG, error, 'The index of nodes could not be updated; it is tried again later')
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Forget the index after an exception: some of its sets may have been changed."""
+        try:
+            yield
+        except BaseException:
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        self._nodes = self._seen = None
+
+    def _refreshed(self, connection: sa.Connection, news: change_feed.News) -> NodeSets:
+        nodes = self._nodes
+        if nodes is None or news.uuids is None or _is_worn(nodes, news.uuids):
+            # Free the old sets first, so that memory does not hold both.
+            nodes = None
+            self._forget()
+            nodes = self._made(connection)
+        else:
+            uuids = sorted(news.uuids)
+            for begin in range(0, len(uuids), _BATCH):
+                batch = uuids[begin : begin + _BATCH]
+                nodes.update(batch, connection.execute(STATEMENT.where(tables.nodes.c.uuid.in_(batch))).all())
+        self._nodes, self._seen = nodes, news.seen
+        return nodes
+
+    def _made(self, connection: sa.Connection) -> NodeSets:
+        """Return the sets of all nodes.
+
+        :raises _Closed: the process is ending.
+        """
+        nodes, started_at = NodeSets(), time.monotonic()
+        for rows in _all(connection):
+            if self._closed.is_set():
+                raise _Closed
+            nodes.add(rows)
+        _return_memory()
+        LOG.info('Made the index of %s nodes in %.1f s', len(nodes.ids), time.monotonic() - started_at)
+        return nodes
+
+
+def _return_memory() -> None:
+    """Return free memory to the system, if the C library is glibc, which keeps it by default.
+
+    The rows of 100,000 nodes leave 9 MiB.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _has_many_nodes(context: Any) -> bool:
+    """Whether there are so many nodes that a process keeps the index ready. It counts MAX_NODES + 1 at most."""
+    some = sa.select(tables.nodes.c.id).limit(MAX_NODES + 1).subquery()
+    with context.read() as connection:
+        number = connection.scalar(sa.select(sa.func.count()).select_from(some)) or 0
+    return MANY_NODES < number <= MAX_NODES
+
+
+def by_frequency(counts: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Return values with their numbers of nodes, the most frequent first."""
+    return sorted(counts, key=lambda each: (-each[1], str(each[0])))
+
+
+def _view(connection: sa.Connection, nodes: NodeSets) -> View:
+    view = View(connection, nodes)
+    view.expired = view.of_ids(connection.scalars(_EXPIRED))
+    return view
+
+
+def _is_worn(nodes: NodeSets, uuids: Collection[str]) -> bool:
+    """Whether it is better to rebuild the index, because most nodes have changed or are deleted."""
+    living = len(nodes.ids) - nodes.deleted
+    return len(uuids) > max(living, _BATCH) or nodes.deleted > max(living, _MAX_DELETED)
+
+
+def _all(connection: sa.Connection) -> Iterator[Sequence[sa.Row]]:
+    """Yield the rows of all nodes in the order of their ids, in batches."""
+    last = 0
+    statement = STATEMENT.where(tables.nodes.c.id > sa.bindparam('last')).order_by(tables.nodes.c.id).limit(_BATCH)
+    while rows := connection.execute(statement, {'last': last}).all():
+        yield rows
+        last = rows[-1].id

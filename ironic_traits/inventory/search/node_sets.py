@@ -1,0 +1,175 @@
+"""The sets of bits of the index of nodes, and the position of each node in them.
+
+``inventory.search.node_index`` reads the nodes from the database, and keeps the sets up to date.
+"""
+
+import struct
+import uuid
+from array import array
+from bisect import bisect_left
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.db.statements.types import names_in
+from ironic_traits.deploy import states
+from ironic_traits.inventory.core import mismatches, node_providers, trait_filters
+from ironic_traits.matching import bitsets
+from ironic_traits.resources.nodes import NODES
+
+#: Maximum number of uuids whose positions are looked up one by one. For more, one pass over all positions is quicker.
+_FEW = 20
+#: Columns by which nodes are counted. The reasons below have maintenance.
+COLUMNS = tuple(name for name in NODES.facets if name != 'maintenance')
+#: Reasons why a node is not free, in the order in which ``eligibility.refusal`` names them. For "reserved", the index
+#: has all nodes with a reservation, live or expired.
+REASONS = (
+    'provision state',
+    'maintenance',
+    'instance',
+    'power state',
+    'reserved',
+    'allocated',
+    'expectation',
+)
+#: Names of the set of all nodes, and of the set of children.
+ALL, CHILDREN = 'all', 'children'
+_FOREIGN = tables.resource_provider_traits.c.resource_provider_id
+_MEMBER = tables.resource_provider_aggregates.c.resource_provider_id
+#: The columns that ``NodeSets`` needs, of all nodes.
+STATEMENT = sa.select(
+    tables.nodes.c.id,
+    tables.nodes.c.uuid,
+    *(tables.nodes.c[name] for name in COLUMNS),
+    *(tables.nodes.c[name] for name in ('parent_node', 'maintenance', 'instance_uuid')),
+    tables.nodes.c.power_state,
+    sa.exists().where(tables.reservations.c.node_uuid == tables.nodes.c.uuid).correlate(tables.nodes).label('reserved'),
+    node_providers.ALLOCATED.label('allocated'),
+    mismatches.MISMATCHED.label('mismatched'),
+    trait_filters.JOINED,
+    # The foreign traits and the aggregates of the node's provider.
+    sa.select(names_in(tables.traits.c.name))
+    .join(tables.resource_provider_traits, tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
+    .join(tables.resource_providers, tables.resource_providers.c.id == _FOREIGN)
+    .where(tables.resource_providers.c.node_id == tables.nodes.c.id)
+    .correlate(tables.nodes)
+    .scalar_subquery()
+    .label('foreign_traits'),
+    sa.select(names_in(tables.resource_provider_aggregates.c.aggregate_uuid))
+    .join(tables.resource_providers, tables.resource_providers.c.id == _MEMBER)
+    .where(tables.resource_providers.c.node_id == tables.nodes.c.id)
+    .correlate(tables.nodes)
+    .scalar_subquery()
+    .label('aggregates'),
+)
+
+
+class NodeSets:
+    """The sets of nodes.
+
+    :ivar sets: {name: set of nodes}, with the names from ``_names``.
+    :ivar ids: id of the node at each position, in the order in which nodes were added.
+    :ivar deleted: number of positions of deleted nodes. These positions are not used again.
+    """
+
+    def __init__(self) -> None:
+        self.sets = bitsets.Bitsets()
+        self.ids = array('q')
+        self.deleted = 0
+        #: For each position: the node's uuid (16 bytes), and 1 for an existing node or 0 for a deleted one.
+        self._uuids, self._living = bytearray(), bytearray()
+        #: {id: position} of *late* nodes: after the first node that was added after one with a higher id.
+        self._late: dict[int, int] = {}
+
+    def position(self, node_id: int) -> int | None:
+        """Return the position of a node; None if it was not added."""
+        if node_id in self._late:
+            return self._late[node_id]
+        # Nodes are usually added in the order of their ids, so few are late. The ids before them are sorted.
+        place = bisect_left(self.ids, node_id, hi=self._ordered)
+        return place if place < self._ordered and self.ids[place] == node_id else None
+
+    @property
+    def _ordered(self) -> int:
+        """The number of ids that are sorted. From the first late node on, all nodes are in ``_late``."""
+        return len(self.ids) - len(self._late)
+
+    def add(self, rows: Sequence[sa.Row]) -> None:
+        """Put nodes into the sets that fit their current rows.
+
+        :param rows: rows of STATEMENT.
+        """
+        changed: dict[int, list[Hashable]] = {}
+        for row in rows:
+            position = self.position(row.id)
+            changed[self._append(row) if position is None else position] = list(_names(row))
+        self.sets.replace(changed, len(self.ids))
+
+    def update(self, uuids: Collection[str], rows: Sequence[sa.Row]) -> None:
+        """Update the sets after nodes were written.
+
+        :param uuids: uuids of these nodes.
+        :param rows: rows of STATEMENT, of the nodes that exist now.
+        """
+        # A node may have been deleted, and created again with the same uuid. Then it has a new id without a position,
+        # and the old position is cleared.
+        self._delete(set(uuids) - {row.uuid for row in rows if self.position(row.id) is not None})
+        self.add(rows)
+
+    def _append(self, row: sa.Row) -> int:
+        position = len(self.ids)
+        if self._late or (self.ids and self.ids[-1] > row.id):
+            self._late[row.id] = position
+        self.ids.append(row.id)
+        self._uuids += uuid.UUID(row.uuid).bytes
+        self._living.append(1)
+        return position
+
+    def _delete(self, uuids: Collection[str]) -> None:
+        """Remove nodes from all sets. Nodes without a position are ignored."""
+        positions = [each for each in self._positions({uuid.UUID(each).bytes for each in uuids}) if self._living[each]]
+        self.sets.replace({position: () for position in positions}, len(self.ids))
+        for position in positions:
+            self._living[position] = 0
+        self.deleted += len(positions)
+
+    def _positions(self, keys: Collection[bytes]) -> Iterable[int]:
+        """Return the positions of uuids, at least the last position of each. Unknown uuids have no position."""
+        if len(keys) <= _FEW:
+            return [place for place in map(self._find, keys) if place is not None]
+        return (place for place, (key,) in enumerate(struct.iter_unpack('16s', self._uuids)) if key in keys)
+
+    def _find(self, key: bytes) -> int | None:
+        # The last position: the earlier ones belong to deleted nodes.
+        place = self._uuids.rfind(key)
+        while place % 16 and place >= 0:
+            place = self._uuids.rfind(key, 0, place + 15)
+        return None if place < 0 else place // 16
+
+
+def _names(row: sa.Row) -> Iterator[Hashable]:
+    """Yield the names of the sets that a node belongs to."""
+    yield ALL
+    if row.parent_node is not None:
+        yield CHILDREN
+    for column in COLUMNS:
+        yield column, getattr(row, column)
+    for name in row.traits:
+        yield 'trait', name
+    for name in row.foreign_traits:
+        yield 'foreign', name
+    for name in row.aggregates:
+        yield 'aggregate', name
+    is_of = (
+        row.provision_state != states.AVAILABLE,
+        row.maintenance,
+        row.instance_uuid is not None,
+        row.power_state in (None, states.POWER_ERROR),
+        row.reserved,
+        row.allocated,
+        row.mismatched,
+    )
+    for reason, is_so in zip(REASONS, is_of, strict=True):
+        if is_so:
+            yield 'reason', reason

@@ -1,0 +1,1 @@
+"""The traits of nodes: who holds them, edits, and the catalogue."""

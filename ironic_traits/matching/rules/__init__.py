@@ -1,0 +1,1 @@
+"""Inspection rules: their format, their checks, and their evaluation. No database, no HTTP."""

@@ -1,0 +1,1 @@
+"""The other services that requests may name: nova and Glance."""

@@ -1,0 +1,1 @@
+"""Allocation candidates: which providers can serve a request, and why not."""

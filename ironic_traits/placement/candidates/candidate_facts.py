@@ -1,0 +1,85 @@
+"""What a search for allocation candidates has to know before it begins, read in one statement."""
+
+import functools
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.inventory.search import node_classes
+from ironic_traits.placement import failures, traits
+from ironic_traits.placement.traits import Holders
+
+_NODE_CLASS, _CLASS, _TRAIT = range(3)
+_CHILDREN = sa.exists().where(tables.resource_providers.c.parent_provider_uuid.is_not(None))
+_MEMBERS = sa.exists(sa.select(tables.resource_provider_aggregates.c.aggregate_uuid))
+
+
+class Facts(NamedTuple):
+    """The result of ``read``.
+
+    :ivar nested: whether any provider has a parent.
+    :ivar aggregated: whether any provider is in an aggregate.
+    :ivar node_classes: the resource classes of nodes, as of ``node_classes.statement``.
+    :ivar class_ids: {resource class: id} of the request.
+    :ivar holders: {trait: Holders} of the request.
+    """
+
+    nested: bool
+    aggregated: bool
+    node_classes: Sequence[str | None]
+    class_ids: Mapping[str, int]
+    holders: Mapping[str, Holders]
+
+
+def read(connection: sa.Connection, class_names: Collection[str], trait_names: Collection[str]) -> Facts:
+    """Read the Facts.
+
+    :param class_names: resource classes, all of which must exist.
+    :param trait_names: traits, all of which must exist.
+    :raises failures.ResourceClassNotFound: a resource class does not exist.
+    :raises failures.TraitNotFound: traits do not exist; the message names all of these.
+    """
+    # MariaDB refuses to compare an ascii column with non-ASCII text.
+    parameters = {'classes': _ascii(class_names)} | ({'traits': _ascii(trait_names)} if trait_names else {})
+    rows: dict[int, list[Any]] = {_NODE_CLASS: [], _CLASS: [], _TRAIT: []}
+    for name, kind, *values in connection.execute(_statement(connection.dialect.name, bool(trait_names)), parameters):
+        rows[kind].append((name, *values))
+    class_ids = {name: class_id for name, class_id, _, _ in rows[_CLASS]}
+    for name in class_names:
+        if name not in class_ids:
+            raise failures.ResourceClassNotFound(name=name)
+    holders = {name: Holders(trait_id, bool(nodes), bool(clients)) for name, trait_id, nodes, clients in rows[_TRAIT]}
+    traits.refuse_unknown(trait_names, holders)
+    _, _, nested, aggregated = rows[_NODE_CLASS][0]
+    return Facts(bool(nested), bool(aggregated), [name for name, *_ in rows[_NODE_CLASS]], class_ids, holders)
+
+
+def _ascii(names: Collection[str]) -> list[str]:
+    return sorted(filter(str.isascii, names))
+
+
+# Built once: to build it for each call takes as long as to execute it.
+@functools.cache
+def _statement(dialect: str, has_traits: bool) -> sa.CompoundSelect:
+    """Return the SELECT of (name, kind of the name, id, a fact, another fact).
+
+    :param dialect: name of SQLAlchemy's dialect.
+    :param has_traits: whether the request names traits.
+    """
+    class_ = tables.resource_classes.c
+    no, of_class = sa.literal_column('NULL', sa.Boolean), class_.name.in_(sa.bindparam('classes', expanding=True))
+    parts: list[sa.Select] = [
+        node_classes.statement(dialect, _kind(_NODE_CLASS), sa.literal_column('NULL', sa.Integer), _CHILDREN, _MEMBERS),
+        sa.select(class_.name, _kind(_CLASS), class_.id, no, no).where(of_class),
+    ]
+    if has_traits:
+        of_trait = tables.traits.c.name.in_(sa.bindparam('traits', expanding=True))
+        name, *rest = traits.HOLDERS.selected_columns
+        parts.append(traits.HOLDERS.with_only_columns(name, _kind(_TRAIT), *rest).where(of_trait))
+    return sa.union_all(*parts)
+
+
+def _kind(number: int) -> sa.ColumnElement[int]:
+    return sa.literal_column(str(number), sa.Integer).label('kind')

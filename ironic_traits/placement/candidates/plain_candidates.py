@@ -1,0 +1,115 @@
+"""Candidates that are one provider each: if there is one group, and no provider has a parent or shares anything.
+
+Each row of a query is a candidate then, and the limit ends the query. The same requests come again and again. Their
+statements are kept, because to build them takes about as long as to execute them.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.db.statements.annotations import Condition
+from ironic_traits.placement import traits as provider_traits
+from ironic_traits.placement.candidates import node_candidates
+from ironic_traits.placement.candidates.candidate_requests import Group, Traits
+from ironic_traits.placement.candidates.candidate_summaries import Summary
+from ironic_traits.placement.candidates.node_candidates import Statements
+from ironic_traits.placement.resource_providers import in_tree, is_in
+from ironic_traits.placement.trait_cache import TraitCache
+from ironic_traits.placement.traits import Holders
+
+
+class Search(NamedTuple):
+    """All that the statements of a search depend on.
+
+    :ivar dialect: name of SQLAlchemy's dialect.
+    :ivar group: the group of the request.
+    :ivar root_required: traits of the root of a tree; None for no requirement.
+    :ivar class_ids: ((resource class, id), …) of the request.
+    :ivar holders: ((trait, Holders), …) of the request.
+    :ivar node_classes: (resource class, …) of nodes, as of ``node_classes.statement``.
+    :ivar limit: maximum number of candidates; None for all.
+    """
+
+    dialect: str
+    group: Group
+    root_required: Traits | None
+    class_ids: tuple[tuple[str, int], ...]
+    holders: tuple[tuple[str, Holders], ...]
+    node_classes: tuple[str | None, ...]
+    limit: int | None
+
+
+def find(connection: sa.Connection, search: Search, cache: TraitCache) -> list[tuple[str, Summary]]:
+    """Return the candidates, free nodes first: [(uuid, Summary), …]. They may be more than the limit.
+
+    :param cache: the traits of providers that this process has read.
+    """
+    found: list[tuple[str, Summary]] = []
+    for statements in _nodes(search):
+        if search.limit is None or len(found) < search.limit:
+            found += node_candidates.read_nodes(connection, statements, cache, *search.group.resources)
+    if search.limit is None or len(found) < search.limit:
+        found += node_candidates.read_clients(connection, _clients(search))
+    return found
+
+
+@functools.lru_cache(maxsize=128)
+def free_nodes(search: Search) -> tuple[sa.Select, ...]:
+    """Return the SELECTs of the providers of free nodes that are candidates: none, unless one unit is requested."""
+    if [*search.group.resources.values()] != [1]:
+        return ()
+    group, holders, ((name, class_id),) = search.group, dict(search.holders), search.class_ids
+    own = node_candidates.traits_of_nodes(search.dialect, holders, group.required)
+    others = [one_of for one_of in group.required if len(one_of) > 1 or own.isdisjoint(one_of)]
+    rest = search._replace(group=dataclasses.replace(group, required=others))
+    return tuple(
+        node_candidates.nodes(search.dialect, own, [of_class, *_conditions(rest)], search.limit)
+        for of_class in node_candidates.of_class(search.node_classes, name, class_id)
+    )
+
+
+@functools.lru_cache(maxsize=128)
+def _nodes(search: Search) -> tuple[Statements, ...]:
+    """Return the statements for ``node_candidates.read_nodes``."""
+    return tuple(node_candidates.statements(each, search.limit) for each in free_nodes(search))
+
+
+@functools.lru_cache(maxsize=128)
+def _clients(search: Search) -> sa.Select:
+    """Return the SELECT for ``node_candidates.read_clients``."""
+    amounts = {class_id: search.group.resources[name] for name, class_id in search.class_ids}
+    return node_candidates.with_inventories(node_candidates.clients(amounts, [*_conditions(search)], search.limit))
+
+
+def _conditions(search: Search) -> Iterator[Condition]:
+    """Yield the conditions on providers, but for the amounts."""
+    holders = dict(search.holders)
+    yield from requirements(holders, search.group, few=True)
+    if search.root_required is not None:
+        yield from root_conditions(holders, search.root_required, few=True)
+
+
+def requirements(holders: Mapping[str, Holders], group: Group, few: bool = False) -> Iterator[Condition]:
+    """Yield the conditions on providers that a provider fulfils a group alone, but for the amounts.
+
+    :param holders: {trait: Holders}.
+    :param few: whether a limit leaves few providers to read.
+    """
+    yield from provider_traits.conditions(holders, group.required, group.forbidden, few)
+    for one_of in group.member_of:
+        yield is_in(one_of)
+    if group.not_member_of:
+        yield ~is_in(group.not_member_of)
+    if group.in_tree:
+        yield in_tree(group.in_tree)
+
+
+def root_conditions(holders: Mapping[str, Holders], required: Traits, few: bool = False) -> list[Condition]:
+    """Return the conditions on providers that a provider is a root with these traits."""
+    root = tables.resource_providers.c.parent_provider_uuid.is_(None)
+    return [root, *provider_traits.conditions(holders, *required, few)]

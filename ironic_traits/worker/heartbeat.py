@@ -1,0 +1,57 @@
+"""The heartbeat of a worker process."""
+
+import logging
+import os
+import socket
+import threading
+
+from oslo_utils import uuidutils
+
+from ironic_traits.db.failover import outage
+from ironic_traits.inventory.provisioning import workers
+
+LOG = logging.getLogger(__name__)
+
+
+class Heartbeat:
+    """A thread that regularly writes to the database that this worker is alive, while the ``with`` block lasts.
+
+    It is a thread, because a driver may keep the main thread busy for minutes.
+
+    :param service: ironic_traits.service.Service.
+    """
+
+    def __init__(self, service):
+        self._service = service
+        self._uuid = uuidutils.generate_uuid()
+        self._facts = {
+            'hostname': socket.gethostname(),
+            'pid': os.getpid(),
+            'conductor_group': workers.group(service),
+            'drivers': sorted(service.drivers),
+        }
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        LOG.info('Worker %s (%s, pid %s) starts', self._uuid, self._facts['hostname'], self._facts['pid'])
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception):
+        self._ended.set()
+        self._thread.join(self._service.conf.deploy.heartbeat_timeout)
+        self._try(workers.forget, self._service, self._uuid)
+        LOG.info('Worker %s (%s, pid %s) stops', self._uuid, self._facts['hostname'], self._facts['pid'])
+
+    def _run(self):
+        while not self._ended.is_set():
+            self._try(workers.beat, self._service, self._uuid, **self._facts)
+            self._ended.wait(self._service.conf.deploy.heartbeat_interval)
+
+    def _try(self, function, *arguments, **facts):
+        """Call a function, and log its exceptions: no error here may end the worker. Outages are logged elsewhere."""
+        try:
+            function(*arguments, **facts)
+        except Exception as error:
+            outage.log(LOG, error, 'The heartbeat of worker %s cannot be written', self._uuid)

@@ -1,0 +1,83 @@
+"""What a worker process does regularly: purge what is old, and number changes for the change feed.
+
+Each worker does it. That is harmless: where another one has been, nothing is left to do.
+"""
+
+import contextlib
+import logging
+import threading
+
+from ironic_traits.changes import change_feed
+from ironic_traits.db.failover import outage
+from ironic_traits.inventory.core import history_purge
+from ironic_traits.inventory.mirrored import mirror_kept_nodes, mirror_leftovers
+
+LOG = logging.getLogger(__name__)
+
+#: Maximum number of seconds between the start of the worker and its first purge of the history.
+FIRST = 60
+#: Seconds between two searches for deleted objects that can be forgotten.
+_FORGET = 3600
+
+
+class Periodic:
+    """A thread that calls a function regularly, while the ``with`` block lasts.
+
+    :param call: function of a function that returns whether the thread is to stop.
+    :param interval: seconds between two calls. With 0, there are none.
+    :param first: seconds until the first call.
+    """
+
+    def __init__(self, call, interval, first=0):
+        self._call, self._interval, self._first = call, interval, first
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        if self._interval:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *exception):
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self):
+        seconds = self._first
+        while not self._ended.wait(seconds):
+            seconds = self._interval
+            try:
+                self._call(self._ended.is_set)
+            except Exception as error:
+                # No error here may end the thread.
+                outage.log(LOG, error, 'The upkeep of the database failed; it is tried again later')
+
+
+@contextlib.contextmanager
+def of(service):
+    """Keep up the database of a service while the ``with`` block lasts."""
+    history, changes = service.conf.history, service.conf.changes
+    first = min(FIRST, history.purge_interval)
+
+    def purge(is_stopped):
+        number = history_purge.purge(service, history.max_entries, history.max_days, is_stopped)
+        if number:
+            LOG.info('Purged %s entries of the history of nodes', number)
+
+    def number(is_stopped):
+        while change_feed.number(service) == change_feed.BATCH and not is_stopped():
+            pass
+
+    def forget(is_stopped):
+        while change_feed.forget(service, changes.keep_days) == change_feed.BATCH and not is_stopped():
+            pass
+        mirror_kept_nodes.purge(service, service.conf.mirror.keep_deleted)
+        mirror_leftovers.purge(service, service.conf.mirror.keep_deleted)
+
+    with (
+        Periodic(purge, history.purge_interval, first),
+        Periodic(number, changes.interval, changes.interval),
+        Periodic(forget, _FORGET, FIRST),
+    ):
+        yield
