@@ -3,7 +3,8 @@
 import pytest
 from keystoneauth1 import noauth, session
 
-from ironic_traits.client import Client, Failed, segment
+from ironic_traits.client import Client, Failed
+from ironic_traits.client.client import segment
 from tests.support.cli import run
 
 #: Names that would be no segment, or several.
