@@ -1,4 +1,4 @@
-"""The intended differences from Ironic 39.0.0: one table, for ``tests/functional/test_conformance.py``."""
+"""The intended differences from Ironic 39.0.0: one table, for ``tests/functional/api/test_conformance.py``."""
 
 from tests.support import inspection_differences
 from tests.support.recorded_calls import (
