@@ -23,40 +23,14 @@ from ironic_traits.db.statements.annotations import Condition, Values
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.together import Write
 from ironic_traits.db.statements.types import now
-from ironic_traits.deploy import states
+from ironic_traits.inventory.core import eligibility
 
-#: Condition on nodes: the node's state allows an instance. Nova uses the same rule for free nodes.
-OFFERED = sa.and_(
-    # A literal, because SQLite does not use ``nodes_free_idx`` with a parameter.
-    tables.nodes.c.provision_state == sa.literal_column(f"'{states.AVAILABLE}'"),
-    tables.nodes.c.instance_uuid.is_(None),
-    tables.nodes.c.maintenance.is_(sa.false()),
-    tables.nodes.c.power_state.is_not(None),
-    tables.nodes.c.power_state != states.POWER_ERROR,
-)
 #: Condition on nodes: the unit of the node's provider is for instances. Nova schedules to parents, not to children.
-SCHEDULABLE = sa.and_(OFFERED, tables.nodes.c.parent_node.is_(None))
-# An alias, because the surrounding statement may also select from resource_providers.
-_provider = tables.resource_providers.alias('provider_of_node')
-_ALLOCATIONS = (
-    sa.select(tables.allocations.c.consumer_id)
-    .join(_provider, _provider.c.id == tables.allocations.c.resource_provider_id)
-    .where(_provider.c.node_id == tables.nodes.c.id)
-    .correlate(tables.nodes)
-)
-_CONSUMERS = _ALLOCATIONS.join(
-    tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id
-).with_only_columns(tables.consumers.c.uuid)
-#: ALLOCATED is the condition on nodes that a node is allocated to a consumer. CONSUMER is the uuid of that consumer, as
-#: a column of a SELECT from nodes.
-ALLOCATED = _ALLOCATIONS.exists()
-CONSUMER = _CONSUMERS.limit(1).scalar_subquery().label('consumer_uuid')
+SCHEDULABLE = sa.and_(eligibility.OFFERED, tables.nodes.c.parent_node.is_(None))
 #: Columns that ``follow`` compares with their values after a change. ``single_node.take`` reads them under the lock.
 BEFORE = (tables.nodes.c.resource_class.label('class_before'), SCHEDULABLE.label('offered_before'))
 #: The columns of nodes that BEFORE depends on.
-_DECIDING = frozenset(
-    {'resource_class', 'provision_state', 'instance_uuid', 'maintenance', 'power_state', 'parent_node'}
-)
+_DECIDING = frozenset({'resource_class', 'parent_node', *(column.name for column in eligibility.STATE_COLUMNS)})
 
 
 def create(connection: sa.Connection, node_id: int) -> None:
@@ -157,54 +131,6 @@ _BUMP_ALL = (
     .where(tables.resource_providers.c.node_id.in_(sa.bindparam('of_nodes', expanding=True)))
     .values(generation=tables.resource_providers.c.generation + 1, updated_at=sa.bindparam('now'))
 )
-
-
-def allocated_to_others(consumer: str) -> Condition:
-    """Return the condition on nodes that a node is allocated to a consumer other than this one (a uuid)."""
-    return _CONSUMERS.where(tables.consumers.c.uuid != consumer).exists()
-
-
-def allocated_nodes(consumer: str | None) -> sa.Select:
-    """Return the SELECT of the ids of the nodes that are allocated to other consumers.
-
-    :param consumer: uuid of the consumer that does not count; None to select all allocated nodes.
-    """
-    nodes = sa.select(_provider.c.node_id).join(
-        tables.allocations, tables.allocations.c.resource_provider_id == _provider.c.id
-    )
-    others = tables.consumers.c.uuid != consumer, tables.consumers.c.id == tables.allocations.c.consumer_id
-    statement = nodes.join(tables.consumers, sa.and_(*others)) if consumer else nodes
-    return statement.where(_provider.c.node_id.is_not(None))
-
-
-def has_allocations(consumer: str) -> sa.Select:
-    """Return the SELECT of whether a consumer (a uuid) has allocations. Only consumers with allocations are stored."""
-    return prepared(sa.select(sa.exists().where(tables.consumers.c.uuid == consumer)))
-
-
-def allocated_to(consumer: str) -> Condition:
-    """Return the condition on nodes that a node is allocated to this consumer (a uuid)."""
-    provider_ids = sa.select(tables.allocations.c.resource_provider_id).join(
-        tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id
-    )
-    return tables.nodes.c.id.in_(
-        sa.select(tables.resource_providers.c.node_id).where(
-            tables.resource_providers.c.id.in_(provider_ids.where(tables.consumers.c.uuid == consumer)),
-            tables.resource_providers.c.node_id.is_not(None),
-        )
-    )
-
-
-def check_allocation(connection: sa.Connection, node: sa.Row, consumer: str | None = None) -> None:
-    """Raise NodeAllocated if a node is allocated to another consumer.
-
-    :param node: a row with ``id`` and ``uuid``.
-    :param consumer: uuid; None if no consumer may have the node.
-    :raises failures.NodeAllocated: the node is allocated to another consumer.
-    """
-    holder = connection.scalar(prepared(sa.select(CONSUMER).select_from(tables.nodes).where(_is(node))))
-    if holder not in (None, consumer):
-        raise failures.NodeAllocated(node=node.uuid, consumer=holder)
 
 
 #: Condition on providers: the provider has allocations.

@@ -14,7 +14,7 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.types import now
 from ironic_traits.deploy import states
-from ironic_traits.inventory.core import history, node_filters, node_providers, origins, trait_filters
+from ironic_traits.inventory.core import history, node_consumers, node_filters, origins, trait_filters
 from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import MOMENT, change, take
 from ironic_traits.inventory.holds import free_nodes, mirror_claims, reservations
@@ -201,7 +201,7 @@ def _check_unheld(context: Context, connection: sa.Connection, node: sa.Row, ins
     reservation = reservations.of_node(connection, node.uuid)
     if reservation and reservation.instance_uuid != instance:
         raise reservations.reserved(node.uuid, reservation)
-    node_providers.check_allocation(connection, node, instance)
+    node_consumers.check_allocation(connection, node, instance)
     reservations.claim(context, connection, node.uuid, instance)
 
 

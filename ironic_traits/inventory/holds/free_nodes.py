@@ -17,7 +17,14 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Columns, Condition
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import now
-from ironic_traits.inventory.core import eligibility, node_filters, node_providers, node_selection, origins
+from ironic_traits.inventory.core import (
+    eligibility,
+    node_consumers,
+    node_filters,
+    node_providers,
+    node_selection,
+    origins,
+)
 from ironic_traits.inventory.core.eligibility import LIVE, OF_NODE, Refusal
 from ironic_traits.inventory.core.single_node import MOMENT
 from ironic_traits.inventory.search import explanations, matches
@@ -136,8 +143,8 @@ def take_free(  # noqa: PLR0913, as the callers have one transaction for all of 
 def allocated_first(connection: sa.Connection, node_request: NodeRequest, instances: Sequence[str]) -> list[Condition]:
     """Return ``first`` for ``take_free``: a node that is allocated to the instance in Placement comes first."""
     alone = _alone(instances)
-    if alone and node_request.idents is None and connection.scalar(node_providers.has_allocations(alone)):
-        return [node_providers.allocated_to(alone)]
+    if alone and node_request.idents is None and connection.scalar(node_consumers.has_allocations(alone)):
+        return [node_consumers.allocated_to(alone)]
     return []
 
 

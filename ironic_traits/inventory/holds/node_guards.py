@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from ironic_traits import failures
 from ironic_traits.deploy import states
-from ironic_traits.inventory.core import node_providers
+from ironic_traits.inventory.core import node_consumers
 from ironic_traits.inventory.holds import reservations
 from ironic_traits.resources.nodes import INTERFACES
 
@@ -119,4 +119,4 @@ def check_free(connection: sa.Connection, node: sa.Row) -> None:
     if node.instance_uuid:
         raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
     check_reservation(connection, node.uuid)
-    node_providers.check_allocation(connection, node)
+    node_consumers.check_allocation(connection, node)

@@ -14,7 +14,7 @@ from ironic_traits.db.statements.annotations import Values
 from ironic_traits.inventory import mirror_uniqueness
 from ironic_traits.inventory.core.eligibility import LIVE
 from ironic_traits.inventory.core.mirror_claim_states import TAKEN, TAKING
-from ironic_traits.inventory.core.node_providers import CONSUMER
+from ironic_traits.inventory.core.node_consumers import CONSUMER
 from ironic_traits.inventory.mirror_uniqueness import Holder
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
 

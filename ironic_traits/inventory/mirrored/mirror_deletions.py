@@ -14,7 +14,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, retried
-from ironic_traits.inventory.core import history, node_providers
+from ironic_traits.inventory.core import history, node_consumers, node_providers
 from ironic_traits.inventory.holds import reservations
 from ironic_traits.inventory.mirrored import mirror_clouds, mirror_kept_nodes, mirror_leftovers
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
@@ -187,7 +187,7 @@ def holder(connection: sa.Connection, node: sa.Row) -> str | None:
     :param node: row of a locked node, with ``id`` and ``uuid``.
     """
     try:
-        node_providers.check_allocation(connection, node)
+        node_consumers.check_allocation(connection, node)
         if reservation := reservations.of_node(connection, node.uuid):
             raise reservations.reserved(node.uuid, reservation)
     except failures.Failure as failure:

@@ -22,7 +22,7 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.types import now
 from ironic_traits.deploy import drivers, states
-from ironic_traits.inventory.core import history, node_filters, node_providers, origins, trait_filters
+from ironic_traits.inventory.core import history, node_consumers, node_filters, node_providers, origins, trait_filters
 from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.paging import Page, Rows, fetch
 from ironic_traits.inventory.core.secrets import with_masks
@@ -250,7 +250,7 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
             _check_owner(context, node, changes)
             if changes.get('instance_uuid'):
                 node_guards.check_reservation(connection, node.uuid, changes['instance_uuid'])
-                node_providers.check_allocation(connection, node, changes['instance_uuid'])
+                node_consumers.check_allocation(connection, node, changes['instance_uuid'])
                 reservations.claim(context, connection, node.uuid, changes['instance_uuid'])
             if 'resource_class' in changes and old['resource_class']:
                 node_guards.check_free(connection, node)
@@ -287,7 +287,7 @@ def delete(context: Context, ident: str) -> None:
         origins.check_own(connection, node)
         node_guards.check_delete(node, context.conf.inventory.allow_deleting_available_nodes)
         node_guards.check_reservation(connection, node.uuid)
-        node_providers.check_allocation(connection, node)
+        node_consumers.check_allocation(connection, node)
         # Otherwise an expired reservation would be deleted with the node, without a record in the change feed.
         reservations.settle_nodes(connection, [node.uuid])
         node_providers.delete(connection, node)

@@ -19,7 +19,14 @@ from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.types import read_clock
 from ironic_traits.deploy import states, steps, validate
-from ironic_traits.inventory.core import history, mismatches, node_providers, origins, secrets, trait_filters
+from ironic_traits.inventory.core import (
+    history,
+    mismatches,
+    node_consumers,
+    origins,
+    secrets,
+    trait_filters,
+)
 from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import change, read, take
 from ironic_traits.inventory.holds import reservations
@@ -242,7 +249,7 @@ def _instance(
     if request.event == 'deploy':
         changes |= reservations.use(context, connection, locked_node, request.reservation_uuid, moment)
         holder = changes.get('instance_uuid', locked_node.instance_uuid)
-        node_providers.check_allocation(connection, locked_node, holder)
+        node_consumers.check_allocation(connection, locked_node, holder)
     if request.configdrive is not None:
         changes['configdrive'] = request.configdrive
         # As in Ironic, which masks it there.

@@ -19,7 +19,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements import masks
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.masks import MAX_BITS
-from ironic_traits.inventory.core import eligibility, mismatches, node_providers
+from ironic_traits.inventory.core import eligibility, mismatches
 from ironic_traits.inventory.core.node_filters import among
 from ironic_traits.inventory.search import index_explanations, node_classes
 from ironic_traits.inventory.search.index_explanations import MAX_RULES, Miss, Result
@@ -171,7 +171,7 @@ class _Facts:
         names = self._of_traits.traits
         self._words = [names[begin : begin + MAX_BITS] for begin in range(0, len(names), MAX_BITS)]
         flags = node_request.flags() | {
-            f'eligible:{reason}': ~condition for reason, condition in eligibility.reasons(instance).items()
+            f'eligible:{clause.name}': ~clause.failed(instance) for clause in eligibility.explained()
         }
         by_set = connection.dialect.name in ('mysql', 'mariadb')
         conditions = node_request.considered(context, by_set)
@@ -302,10 +302,10 @@ def _as_sets(instance: str | None) -> dict[str, Condition]:
     :param instance: as for ``explain``.
     :returns: {name of the clause: condition on nodes}.
     """
-    reserved = sa.select(tables.reservations.c.node_uuid).where(eligibility.LIVE)
     return {
-        'eligible:reserved': tables.nodes.c.uuid.not_in(reserved),
-        'eligible:allocated': tables.nodes.c.id.not_in(node_providers.allocated_nodes(instance)),
+        f'eligible:{clause.name}': clause.met_by_set(instance)
+        for clause in eligibility.explained()
+        if clause.met_by_set
     }
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.inventory.core import mismatches, node_providers
+from ironic_traits.inventory.core import mismatches, node_consumers
 from ironic_traits.inventory.search import node_index, node_sets
 from ironic_traits.inventory.search.capacity import Nodes
 from ironic_traits.inventory.search.matches import NodeRequest
@@ -99,7 +99,7 @@ def _own(nodes: Nodes, instance: str | None) -> int:
     """Return the set of the nodes that are allocated to an instance and to no other consumer."""
     if instance is None:
         return 0
-    is_own = node_providers.allocated_to(instance), ~node_providers.allocated_to_others(instance)
+    is_own = node_consumers.allocated_to(instance), ~node_consumers.allocated_to_others(instance)
     return nodes.view.select(is_own)
 
 

@@ -11,7 +11,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.statements.types import names_in
-from ironic_traits.inventory.core import node_filters, node_providers, trait_filters
+from ironic_traits.inventory.core import node_consumers, node_filters, trait_filters
 from ironic_traits.inventory.core.eligibility import OF_NODE
 from ironic_traits.matching.rebuilds import Held, check
 from ironic_traits.matching.requests import Request
@@ -44,7 +44,7 @@ def _nodes(context: Context, connection: sa.Connection, instance: str) -> list[H
     held_by_instance = sa.or_(
         tables.nodes.c.instance_uuid == instance,
         sa.exists().where(OF_NODE, tables.reservations.c.instance_uuid == instance).correlate(tables.nodes),
-        node_providers.allocated_to(instance),
+        node_consumers.allocated_to(instance),
     )
     return [
         Held(row.uuid, frozenset(row.traits), True) if row.seen else None

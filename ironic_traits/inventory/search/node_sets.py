@@ -13,8 +13,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.statements.types import names_in
-from ironic_traits.deploy import states
-from ironic_traits.inventory.core import mismatches, node_providers, trait_filters
+from ironic_traits.inventory.core import eligibility, mismatches, node_consumers, trait_filters
 from ironic_traits.matching import bitsets
 from ironic_traits.resources.nodes import NODES
 
@@ -24,15 +23,7 @@ _FEW = 20
 COLUMNS = tuple(name for name in NODES.facets if name != 'maintenance')
 #: Reasons why a node is not free, in the order in which ``eligibility.refusal`` names them. For "reserved", the index
 #: has all nodes with a reservation, live or expired.
-REASONS = (
-    'provision state',
-    'maintenance',
-    'instance',
-    'power state',
-    'reserved',
-    'allocated',
-    'expectation',
-)
+REASONS = tuple(clause.name for clause in eligibility.CLAUSES)
 #: Names of the set of all nodes, and of the set of children.
 ALL, CHILDREN = 'all', 'children'
 _FOREIGN = tables.resource_provider_traits.c.resource_provider_id
@@ -42,11 +33,11 @@ STATEMENT = sa.select(
     tables.nodes.c.id,
     tables.nodes.c.uuid,
     *(tables.nodes.c[name] for name in COLUMNS),
-    *(tables.nodes.c[name] for name in ('parent_node', 'maintenance', 'instance_uuid')),
-    tables.nodes.c.power_state,
+    tables.nodes.c.parent_node,
+    *(column for column in eligibility.STATE_COLUMNS if column.name not in COLUMNS),
     sa.exists().where(tables.reservations.c.node_uuid == tables.nodes.c.uuid).correlate(tables.nodes).label('reserved'),
-    node_providers.ALLOCATED.label('allocated'),
-    mismatches.MISMATCHED.label('mismatched'),
+    node_consumers.ALLOCATED.label('allocated'),
+    mismatches.MISMATCHED.label(eligibility.EXPECTATION),
     trait_filters.JOINED,
     # The foreign traits and the aggregates of the node's provider.
     sa.select(names_in(tables.traits.c.name))
@@ -161,15 +152,6 @@ def _names(row: sa.Row) -> Iterator[Hashable]:
         yield 'foreign', name
     for name in row.aggregates:
         yield 'aggregate', name
-    is_of = (
-        row.provision_state != states.AVAILABLE,
-        row.maintenance,
-        row.instance_uuid is not None,
-        row.power_state in (None, states.POWER_ERROR),
-        row.reserved,
-        row.allocated,
-        row.mismatched,
-    )
-    for reason, is_so in zip(REASONS, is_of, strict=True):
-        if is_so:
-            yield 'reason', reason
+    for clause in eligibility.CLAUSES:
+        if clause.is_failed(row):
+            yield 'reason', clause.name
