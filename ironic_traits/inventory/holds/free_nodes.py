@@ -29,6 +29,7 @@ from ironic_traits.inventory.core.eligibility import LIVE, OF_NODE, Refusal
 from ironic_traits.inventory.core.single_node import MOMENT
 from ironic_traits.inventory.search import explanations, matches
 from ironic_traits.inventory.search.matches import NodeRequest
+from ironic_traits.inventory.search.search_places import are_taken_in_turn
 from ironic_traits.matching.explanations import MAX_LISTED
 
 _Result = TypeVar('_Result')
@@ -111,7 +112,7 @@ def take_free(  # noqa: PLR0913, as the callers have one transaction for all of 
     count = len(instances)
     free = eligibility.eligible_for(_alone(instances))
     conditions = node_request.conditions(context)
-    in_turn = _is_in_turn(node_request) and not (wait or first)
+    in_turn = are_taken_in_turn(node_request) and not (wait or first)
     if in_turn and (kept := context.places.take(context, node_request, count)):
         try:
             return _take_kept(connection, kept, [*conditions, free], columns)
@@ -148,16 +149,11 @@ def allocated_first(connection: sa.Connection, node_request: NodeRequest, instan
     return []
 
 
-def _is_in_turn(node_request: NodeRequest) -> bool:
-    """Whether all matching nodes are equally good, so that requests take them in turn."""
-    return node_request.idents is None and not node_request.request.preferred
-
-
 def _candidates(
     context: Context, connection: sa.Connection, node_request: NodeRequest, free: Condition, count: int
 ) -> Sequence[sa.Row]:
     """Return free nodes, as ``matches.candidates``. Equally good nodes begin after the place of the last search."""
-    if not _is_in_turn(node_request):
+    if not are_taken_in_turn(node_request):
         return matches.candidates(context, connection, node_request, free, count)
     rows: list[sa.Row] = []
     place = context.places.after(node_request)

@@ -50,7 +50,9 @@ class Places:
         return self._after.get(_key(node_request), 0)
 
     def set(self, node_request: NodeRequest, node_id: int) -> None:
-        """Let the next search for the same request begin after a node."""
+        """Let the next search for the same request begin after a node, if such requests take nodes in turn."""
+        if not are_taken_in_turn(node_request):
+            return
         if len(self._after) >= _MAX_PLACES:
             self._after.clear()
         self._after[_key(node_request)] = node_id
@@ -81,6 +83,11 @@ class Places:
             found = self._found.pop(_key_of_caller(context, node_request), None)
         if found and found.rows:
             self.set(node_request, found.rows[-1].id)
+
+
+def are_taken_in_turn(node_request: NodeRequest) -> bool:
+    """Whether all matching nodes are equally good, so that requests take them in turn."""
+    return node_request.idents is None and not node_request.request.preferred
 
 
 def _key(node_request: NodeRequest) -> Hashable:

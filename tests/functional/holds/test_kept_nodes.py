@@ -23,6 +23,17 @@ def _reserve(client, number):
     return response.json['reservation']['node_uuid'] if response.status_int == 201 else response.status_int
 
 
+@pytest.mark.parametrize('other', [{'node_uuid': 'first'}, {'preferred': ['CUSTOM_A']}])
+def test_other_requests_do_not_count(clients, other):
+    """Requests take nodes in turn only after requests of the same kind: not after one with a list, or a preference."""
+    first, _ = (available(clients[0]) for _ in range(2))
+    body = {'instance_uuid': instance(1), **other} | ({'node_uuid': first} if 'node_uuid' in other else {})
+    reservation = clients[0].ask('POST', PATH, body).json['reservation']
+    assert reservation['node_uuid'] == first
+    clients[0].ask('DELETE', f'{PATH}/{reservation["uuid"]}')
+    assert _reserve(clients[0], 2) == first
+
+
 def test_node_is_in_maintenance_by_now(clients):
     """A kept node that is no longer free is skipped."""
     nodes = [available(clients[0]) for _ in range(4)]
