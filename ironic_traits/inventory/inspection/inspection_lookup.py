@@ -16,11 +16,14 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
 from ironic_traits.deploy.inspection_data import InspectionData
+from ironic_traits.inventory import origins
 
 LOG = logging.getLogger(__name__)
 
 #: Suffix of the keys in ``driver_info`` for addresses of BMCs.
 _ADDRESS = '_address'
+#: Conditions on the nodes that wait for data. The ramdisk of a mirrored node sends it to the Ironic of its cloud.
+_WAITING = (tables.nodes.c.provision_state == states.INSPECTWAIT, origins.OWN)
 
 
 def find(connection: sa.Connection, data: InspectionData, node_uuid: str | None = None) -> str | None:
@@ -51,9 +54,7 @@ def find(connection: sa.Connection, data: InspectionData, node_uuid: str | None 
 
 def is_expected(connection: sa.Connection) -> bool:
     """Whether any node waits for data."""
-    nodes = tables.nodes.c
-    query = sa.select(nodes.id).where(nodes.provision_state == states.INSPECTWAIT).limit(1)
-    return connection.scalar(query) is not None
+    return connection.scalar(sa.select(tables.nodes.c.id).where(*_WAITING).limit(1)) is not None
 
 
 def bmc_addresses(driver_info: Mapping[str, Any]) -> set[str]:
@@ -79,16 +80,13 @@ def _by_macs(connection: sa.Connection, macs: Collection[str]) -> set[str]:
 
 def _waits(connection: sa.Connection, uuid: str) -> bool:
     nodes = tables.nodes.c
-    state = connection.scalar(sa.select(nodes.provision_state).where(nodes.uuid == uuid))
-    return state == states.INSPECTWAIT
+    return connection.scalar(sa.select(nodes.id).where(nodes.uuid == uuid, *_WAITING)) is not None
 
 
 def _by_bmc(connection: sa.Connection, addresses: Collection[str]) -> set[str]:
     """Return the uuids of the nodes that wait for data and have one of these BMCs."""
     nodes = tables.nodes.c
-    rows = connection.execute(
-        sa.select(nodes.uuid, nodes.driver_info).where(nodes.provision_state == states.INSPECTWAIT)
-    )
+    rows = connection.execute(sa.select(nodes.uuid, nodes.driver_info).where(*_WAITING))
     return {row.uuid for row in rows if not bmc_addresses(row.driver_info).isdisjoint(addresses)}
 
 

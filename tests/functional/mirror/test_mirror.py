@@ -75,7 +75,7 @@ def test_mirror_has_all_fields(ironic, app, client):
     ironic.ask('PUT', f'/v1/nodes/{uuids[1]}/maintenance', {'reason': 'broken'})
     for verb in ('manage', 'provide'):
         ironic.ask('PUT', f'/v1/nodes/{uuids[2]}/states/provision', {'target': verb})
-        _wait_for(ironic, uuids[2], 'manageable' if verb == 'manage' else 'available')
+        wait_for(ironic, uuids[2], 'manageable' if verb == 'manage' else 'available')
     ironic.patch(f'/v1/nodes/{uuids[2]}', instance_uuid=INSTANCE)
     ironic.patch(f'/v1/nodes/{uuids[3]}', name='passing')
     ironic.patch(f'/v1/nodes/{uuids[4]}', name='node3')
@@ -92,7 +92,7 @@ def test_mirror_has_all_fields(ironic, app, client):
     assert list(differences(client, ironic, 'far')) == []
 
 
-def _wait_for(ironic, uuid, state):
+def wait_for(ironic, uuid, state):
     """Wait until a node is in a state, and not locked."""
     deadline = time.monotonic() + 60
     while True:
@@ -410,12 +410,12 @@ def test_service_starts_the_mirror(ironic, tmp_path):
         assert 'far' in cli.run(server, 'baremetal', 'node', 'power', 'on', 'node1', code=1)
 
 
-def _inspect(ironic, uuid, data):
+def inspect(ironic, uuid, data):
     """Inspect a node in the cloud: its ramdisk sends data."""
     ironic.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'inspect'})
-    _wait_for(ironic, uuid, 'inspect wait')
+    wait_for(ironic, uuid, 'inspect wait')
     ironic.ask('POST', f'/v1/continue_inspection?node_uuid={uuid}', data)
-    _wait_for(ironic, uuid, 'manageable')
+    wait_for(ironic, uuid, 'manageable')
 
 
 def _held_by_rules(client, uuid):
@@ -434,8 +434,8 @@ def test_rules_run_on_data_of_the_cloud(ironic, proxy, app, client):
     ironic.ask('POST', '/v1/ports', {'node_uuid': uuid, 'address': _MAC})
     ironic.node(name='never-inspected')
     ironic.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'manage'})
-    _wait_for(ironic, uuid, 'manageable')
-    _inspect(ironic, uuid, _DATA)
+    wait_for(ironic, uuid, 'manageable')
+    inspect(ironic, uuid, _DATA)
     mirror = follower(app)
     assert mirror.catch_up()
     shown = client.get(f'/v1/nodes/{uuid}/inventory', version='1.81')
@@ -449,7 +449,7 @@ def test_rules_run_on_data_of_the_cloud(ironic, proxy, app, client):
     without_aes['inventory']['cpu']['flags'] = ['vmx']
     # The hook parse-lldp of this service reads it; that of the cloud does not run by default.
     without_aes['inventory']['interfaces'][0]['lldp'] = switch()
-    _inspect(ironic, uuid, without_aes)
+    inspect(ironic, uuid, without_aes)
     assert mirror.catch_up()
     assert _requests_for_data(proxy) == [uuid, uuid]
     assert _held_by_rules(client, uuid) & _TRAITS == {'HW_CPU_X86_VMX'}
@@ -458,7 +458,7 @@ def test_rules_run_on_data_of_the_cloud(ironic, proxy, app, client):
 
     with_nul = copy.deepcopy(_DATA)
     with_nul['inventory']['system_vendor']['product_name'] = 'a\0b'
-    _inspect(ironic, uuid, with_nul)
+    inspect(ironic, uuid, with_nul)
     assert mirror.catch_up()
     assert _held_by_rules(client, uuid) & _TRAITS == {'HW_CPU_X86_VMX'}
     assert client.get(f'/v1/nodes/{uuid}')['inspection_finished_at'] is not None
