@@ -1,12 +1,13 @@
 """The names of processes. They show a mirror that another one on the same machine was killed."""
 
 import os
+import pathlib
 import socket
 
 
 def name():
-    """Return the name of this process: its host, its process id, and its PID namespace, which differs by container."""
-    return f'{socket.gethostname()} {os.getpid()} {_namespace()}'.strip()
+    """Return the name of this process: its host, its process id, and where this id is unique."""
+    return f'{socket.gethostname()} {os.getpid()} {_place()}'.strip()
 
 
 def has_ended(other):
@@ -15,8 +16,8 @@ def has_ended(other):
     :param other: its name. The result is False for a process on another machine or in another container.
     """
     host, _, rest = other.partition(' ')
-    pid, _, namespace = rest.partition(' ')
-    if host != socket.gethostname() or namespace != _namespace() or not namespace or not pid.isdigit():
+    pid, _, place = rest.partition(' ')
+    if host != socket.gethostname() or place != _place() or not place or not pid.isdigit():
         return False
     if int(pid) == os.getpid():
         # This process has got the process id of the other one, which must have ended.
@@ -24,8 +25,13 @@ def has_ended(other):
     return not os.path.exists(f'/proc/{pid}')
 
 
-def _namespace():
+def _place():
+    """Return the PID namespace, which differs by container, and the id of the boot; '' if they are unknown.
+
+    Each machine calls its first namespace the same, and two machines may have the same host name.
+    """
     try:
-        return os.readlink('/proc/self/ns/pid')
+        boot = pathlib.Path('/proc/sys/kernel/random/boot_id').read_text().strip()
+        return f'{os.readlink("/proc/self/ns/pid")} {boot}'
     except OSError:
         return ''

@@ -279,8 +279,11 @@ def test_turn_of_a_process_that_was_killed(app):
     command = 'from ironic_traits.mirror import processes; print(processes.name())'
     done = subprocess.run([sys.executable, '-c', command], capture_output=True, text=True, check=True)
     first, second = Turn('far', 'first', 60), Turn('far', 'second', 60)
-    assert mirror_clouds.take(app.service, first, f'elsewhere {done.stdout.strip().partition(" ")[2]}')
-    assert mirror_clouds.take(app.service, second, processes.name(), processes.has_ended) is None
+    host, pid, namespace, boot = done.stdout.split()
+    # Another host, a container, and a machine with the same host name.
+    for name in (f'elsewhere {pid} {namespace} {boot}', f'{host} {pid} pid:[1] {boot}', f'{host} {pid} {namespace} 1'):
+        assert mirror_clouds.take(app.service, first, name)
+        assert mirror_clouds.take(app.service, second, processes.name(), processes.has_ended) is None
     assert mirror_clouds.take(app.service, first, done.stdout.strip())
     assert mirror_clouds.take(app.service, second, processes.name(), processes.has_ended)
 
