@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import threading
 import urllib.error
 import urllib.request
@@ -15,6 +16,7 @@ class Hostile(ThreadingHTTPServer):
     :ivar failure: None, ``silence``, ``half`` (of each response), ``short`` (half of each list, and no next page), or a
         status.
     :ivar methods: the methods of the requests that fail; empty for all.
+    :ivar maximum: the highest minor version that the Ironic seems to have; None for its own.
     :ivar requests: requests so far: [(method, path), …].
     :ivar hook: function that is called for each request that writes. Its arguments are the number of the request, from
         0, and the request as a function.
@@ -26,6 +28,7 @@ class Hostile(ThreadingHTTPServer):
         self.url = f'http://127.0.0.1:{self.server_port}'
         self.failure = None
         self.methods = ()
+        self.maximum = None
         self.requests = []
         self.hook = None
         self.released = threading.Event()
@@ -61,6 +64,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, body = self._forward()
         if failure == 'short':
             body = _shortened(body)
+        if server.maximum is not None:
+            status, body = self._limited(status, body)
         self.send_response(status)
         self.send_header('Content-Type', 'application/json')
         if status != 204:
@@ -82,6 +87,15 @@ class _Handler(BaseHTTPRequestHandler):
                 return response.status, response.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()
+
+    def _limited(self, status, body):
+        """Return the response of an Ironic that has no newer versions."""
+        requested = self.headers.get('X-OpenStack-Ironic-API-Version', '1.1')
+        if requested == 'latest' or int(requested.partition('.')[2]) > self.server.maximum:
+            return 406, b'{"error_message": "{\\"faultstring\\": \\"The version is not supported.\\"}"}'
+        if self.path.strip('/') in ('', 'v1'):
+            body = re.sub(rb'"version": "1[.][0-9]+"', b'"version": "1.%d"' % self.server.maximum, body)
+        return status, body
 
     def log_message(self, *arguments):
         """Print nothing."""
