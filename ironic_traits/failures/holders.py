@@ -90,7 +90,10 @@ class InstanceUnavailable(Failure):
 
 
 class ClaimUnconfirmed(Failure):
-    """It is not known whether the cloud of a mirrored node holds it, too."""
+    """It is not known whether the cloud of a mirrored node holds it, too.
+
+    :param seconds: time limit for undoing what was done.
+    """
 
     status = 503
     code = 'baremetal.mirror.claim_unconfirmed'
@@ -98,6 +101,10 @@ class ClaimUnconfirmed(Failure):
         'Cloud {cloud} has not confirmed that it holds what was requested: {reason}. What was done so far is undone '
         'within {seconds} seconds. Then try again.'
     )
+
+    def __init__(self, **facts):
+        super().__init__(**facts)
+        self.retry_after = facts['seconds']
 
 
 class NothingToReserve(Failure):

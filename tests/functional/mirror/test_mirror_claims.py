@@ -305,10 +305,12 @@ def test_own_nodes_when_the_cloud_is_down(side):
 
 
 @pytest.mark.parametrize('moment', ['before', 'after'])
-def test_unknown_outcome(side, relay, moment):
-    """The client gets 503, and the mirror undoes the claim."""
+def test_unknown_outcome(side, relay, moment, caplog):
+    """The client gets 503, and the mirror undoes the claim. The log of the service has no error: the cloud has one."""
     relay.fault = ('take', moment, 500)
     response = side.reserve(status=503)
+    assert response.headers['Retry-After'] == str(side.app.service.conf.mirror.claim_seconds)
+    assert [each for each in caplog.records if each.levelname == 'ERROR'] == []
     assert message(response).startswith('Cloud far has not confirmed that it holds what was requested: ')
     node = side.nodes[0]
     assert side.there(node) == (INSTANCES[0] if moment == 'after' else None)
