@@ -84,15 +84,23 @@ def _error(client):
     return error
 
 
+def _allow(directory, password):
+    """Let the user "mirror" of an Ironic with http_basic have a password, and no other one."""
+    hashed = bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()
+    (directory / 'htpasswd').write_text(f'mirror:{hashed}\n')
+
+
 def test_http_basic(far, new_app, tmp_path_factory):
+    """The mirror reads and writes. It uses a new password of clouds.yaml when the old one is refused."""
     directory, client = tmp_path_factory.mktemp('ironic'), Client(new_app)
-    (directory / 'htpasswd').write_text(f'mirror:{bcrypt.hashpw(SECRET.encode(), bcrypt.gensalt(4)).decode()}\n')
+    _allow(directory, SECRET)
     text = f'[DEFAULT]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = {directory}/htpasswd\n'
     (directory / 'more.conf').write_text(text)
     credentials = base64.b64encode(f'mirror:{SECRET}'.encode()).decode()
     with peer('tests.support.ironic_server', directory, free_port()) as url:
         ironic = Ironic(url, Authorization=f'Basic {credentials}')
-        ironic.node(name='node1')
+        node = ironic.node(name='node1', resource_class='gold')
+        make_available(directory)
         mirror = follower(new_app)
         far('http_basic', endpoint=url, username='mirror', password='wrong')
         assert not mirror.catch_up()
@@ -100,10 +108,28 @@ def test_http_basic(far, new_app, tmp_path_factory):
         # The URL has the version, or not.
         for endpoint in (url, f'{url}/v1'):
             far('http_basic', endpoint=endpoint, username='mirror', password=SECRET)
-            mirror = follower(new_app)
+            mirror = writer(new_app)
             assert mirror.catch_up()
             assert list(differences(client, ironic, 'far')) == []
         assert client.get('/v1/mirrors/far')['endpoint'] == f'{url}/v1'
+        for password, statuses in ((SECRET, [201]), ('another', [409, 201])):
+            _allow(directory, password)
+            far('http_basic', endpoint=url, username='mirror', password=password)
+            trait = f'CUSTOM_{password.upper()[:1]}'
+            client.ask('PUT', f'/v1/nodes/{node}/traits/{trait}')
+            # The first request is refused, because it has the old password.
+            mirror.catch_up()
+            write_all(mirror)
+            body = {'instance_uuid': _INSTANCE, 'node_uuid': node}
+            held = [client.ask('POST', '/v1/reservations', body) for _ in statuses]
+            assert [each.status_int for each in held] == statuses
+            _allow(directory, SECRET)
+            shown = ironic.ask('GET', f'/v1/nodes/{node}')
+            assert (shown['instance_uuid'], trait in shown['traits']) == (_INSTANCE, True)
+            _allow(directory, password)
+            uuid = held[-1].json['reservation']['uuid']
+            assert client.ask('DELETE', f'/v1/reservations/{uuid}').status_int == 204
+        assert _error(client) is None
 
 
 @pytest.mark.parametrize('path', ['', '/v3'])
