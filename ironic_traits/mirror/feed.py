@@ -14,6 +14,7 @@ items are found in the list in the order of creation.
 """
 
 import collections
+import datetime
 import itertools
 import logging
 import time
@@ -96,8 +97,7 @@ class Feed:
             raise
         bound = step['bound']
         stamped = [[stamp(each), each['uuid']] for each in documents if stamp(each) and stamp(each) <= bound]
-        # Stable: of equal stamps, the last item in the order of creation is the last in the list of changes, too.
-        best = sorted([*step['best'], *stamped], key=lambda pair: pair[0])[-2:]
+        best = self._best([*step['best'], *stamped], bound)
         count = step['count'] + len(documents)
 
         def advance():
@@ -195,6 +195,18 @@ class Feed:
             if number - len(gone) > _STRAY:
                 raise Unreadable(f'The list of {self.resource} lacks items that exist, such as {uuid}.')
         return gone
+
+    def _best(self, pairs, bound):
+        """Return the items to continue from: the last two that changed before the overlap, or else the first two.
+
+        Hosts with slow clocks may write earlier stamps than the newest one, also after they were read.
+
+        :param pairs: [(stamp, uuid), …], in the order of creation.
+        """
+        # Stable: of equal stamps, the last item in the order of creation is the last in the list of changes, too.
+        pairs = sorted(pairs, key=lambda pair: pair[0])
+        overlap = datetime.timedelta(seconds=self._overlap)
+        return [pair for pair in pairs if moment(pair[0]) <= moment(bound) - overlap][-2:] or pairs[:2]
 
     def _after_anchor(self, alternatives):
         """Yield the pages after the anchor."""

@@ -244,6 +244,18 @@ def set_conductor_group(directory, name):
     _execute(directory, f"UPDATE nodes SET conductor_group = '{name}'")
 
 
+def move_stamps(directory, seconds, *uuids):
+    """Let the last changes of some nodes of an Ironic have earlier times, as if its host had a slow clock.
+
+    :param directory: of a ``tests.support.ironic_server``.
+    """
+    with _database(directory) as connection:
+        for uuid in uuids:
+            earlier = "strftime('%Y-%m-%d %H:%M:%f', updated_at, ?)"
+            statement = f'UPDATE nodes SET updated_at = {earlier} WHERE uuid = ?'
+            connection.execute(statement, [f'-{seconds} seconds', uuid])
+
+
 def delete_nodes(directory):
     """Delete all data of an Ironic, whatever the states of its nodes.
 
