@@ -35,11 +35,14 @@ class Deletions:
         """Whether an operator has confirmed deletions that have waited for it."""
         return mirror_deletions.is_confirmed(self._context, self._turn.cloud)
 
-    def compare(self, feed):
-        """Delete the items here that are not in the list of the cloud. Return the uuids that are only there."""
+    def compare(self, feed, meanwhile=lambda: None):
+        """Delete the items here that are not in the list of the cloud. Return the uuids that are only there.
+
+        :param meanwhile: as for ``Feed.uuids``.
+        """
         # Read before the uuids in the cloud: items that are stored in the meantime are not deleted.
         here = mirrored_records.uuids(self._context, TABLES[feed.resource], self._turn.cloud)
-        there = feed.uuids()
+        there = feed.uuids(meanwhile)
         self.delete(feed, sorted(here - there), len(here))
         return there - here
 

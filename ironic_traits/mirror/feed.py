@@ -156,14 +156,18 @@ class Feed:
                 return
             marker = documents[-1]['uuid']
 
-    def uuids(self):
-        """Return the uuids of all items, a set."""
-        return {each['uuid'] for each in self.items('uuid')}
+    def uuids(self, meanwhile=lambda: None):
+        """Return the uuids of all items, a set.
 
-    def items(self, fields):
+        :param meanwhile: function that is called between two pages.
+        """
+        return {each['uuid'] for each in self.items('uuid', meanwhile)}
+
+    def items(self, fields, meanwhile=lambda: None):
         """Yield all items with some fields.
 
         :param fields: their names, separated by commas.
+        :param meanwhile: as for ``uuids``.
         """
         marker = None
         while True:
@@ -172,6 +176,7 @@ class Feed:
             yield from documents
             if not has_more:
                 return
+            meanwhile()
             marker = documents[-1]['uuid']
 
     def get(self, uuid):

@@ -184,7 +184,7 @@ class Follower:
         passing = [feed for feed in self._feeds.values() if feed.is_passing]
         is_first = any('anchor' not in feed.state for feed in self._feeds.values() if feed.resource in _FIRST)
         if self._is_due('claims'):
-            self._run('claims', lambda: Settler(self._context, self._cloud).settle_due(self._turn.cloud))
+            self._run('claims', self._settle)
         elif not is_first and self._is_due('nodes'):
             self._run('nodes', self._poll_nodes)
         elif writer and not is_first and writer.due <= time.monotonic():
@@ -246,12 +246,24 @@ class Follower:
 
     def _poll_nodes(self):
         self._look_for_confirmations()
-        moment = mirror_clouds.now(self._service)
-        is_complete = self._poll(self._feeds[NODES])
+        self._follow_nodes()
         is_reading = any(feed.is_passing for feed in self._feeds.values())
         if not is_reading and (self._count.is_unexpected() or self._deletions.is_confirmed()):
             self._count.compare()
+
+    def _follow_nodes(self):
+        moment = mirror_clouds.now(self._service)
+        is_complete = self._poll(self._feeds[NODES])
         self._save(**self._success(), **({'current_at': moment} if is_complete else {}))
+
+    def _settle(self):
+        Settler(self._context, self._cloud).settle_due(self._turn.cloud)
+
+    def _meanwhile(self):
+        """Run the tasks that cannot wait until a long list has been read."""
+        for name, task in (('claims', self._settle), ('nodes', self._follow_nodes)):
+            if self._is_due(name):
+                self._run(name, task)
 
     def _poll(self, feed):
         """Store changed and new items. Return whether all of them could be stored."""
@@ -307,7 +319,7 @@ class Follower:
 
     def _compare(self, feed):
         """Delete the items that the cloud no longer has, and read those that are missing here."""
-        absent = dict.fromkeys(self._deletions.compare(feed))
+        absent = dict.fromkeys(self._deletions.compare(feed, self._meanwhile))
         missing = mirrored_records.unknown(self._context, TABLES[feed.resource], self._turn.cloud, absent)
         if len(missing) > _FEW:
             feed.restart()
