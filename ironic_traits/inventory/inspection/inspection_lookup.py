@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
 from ironic_traits.deploy.inspection_data import InspectionData
-from ironic_traits.inventory import origins
+from ironic_traits.inventory.core import origins
 
 LOG = logging.getLogger(__name__)
 

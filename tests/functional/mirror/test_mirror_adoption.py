@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.functional.test_mirror import INSTANCE, ironic, new_app  # noqa: F401, fixtures
+from tests.functional.mirror.test_mirror import INSTANCE, ironic, new_app  # noqa: F401, fixtures
 from tests.support import programs
 from tests.support.client import Client
 from tests.support.mirror import VERSION, catch_up, differences, make_available, nodes_here, write_all, writer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.functional.test_mirror import ironic, proxy  # noqa: F401, fixtures
+from tests.functional.mirror.test_mirror import ironic, proxy  # noqa: F401, fixtures
 from tests.support.client import Client
 from tests.support.mirror import Ironic, differences, make_available, node_differences, nodes_here, write_all, writer
 from tests.support.service import make_app, upgraded

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.functional.test_mirror import (
+from tests.functional.mirror.test_mirror import (
     inspect,
     ironic,  # noqa: F401, a fixture
     wait_for,

@@ -6,7 +6,7 @@ import pytest
 
 from ironic_traits.mirror.cloud import Cloud
 from ironic_traits.mirror.follower import Follower
-from tests.functional.test_mirror import ironic, new_app  # noqa: F401, fixtures
+from tests.functional.mirror.test_mirror import ironic, new_app  # noqa: F401, fixtures
 from tests.support.client import Client
 from tests.support.mirror import catch_up, differences, follower, move_stamps
 
