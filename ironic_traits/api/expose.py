@@ -5,9 +5,8 @@ read, so that a client without permission cannot make the service wait for a bod
 its result or exception becomes the response. ``api.placement.expose`` has the decorator of the Placement API, which
 uses the same ``route``.
 
-WSME converts and validates the input: query parameters here, bodies in ``api.body``. WSME's own ``wsexpose`` is not
-used: it puts the text of an unexpected exception into a 500 response, lets malformed bodies raise arbitrary exceptions,
-and does not support query parameters with a dash in the name.
+WSME converts and validates the input: query parameters here, bodies in ``api.body``.
+doc/source/contributor/decisions/expose.rst says why WSME's own ``wsexpose`` is not used.
 """
 
 import contextlib

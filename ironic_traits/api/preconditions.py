@@ -5,10 +5,8 @@ same caller, without query parameters. If the path has no GET, the nearest path 
 resource: /v1/nodes/X/states for PUT /v1/nodes/X/states/provision, /v1/nodes/X/traits for DELETE /v1/nodes/X/traits/T,
 /v1/nodes/X for PUT /v1/nodes/X/maintenance.
 
-No route has code for this. Each transaction of the request begins with the lock of the resource, and then runs the
-route of the GET inside the transaction. So of two clients with the same ETag, one gets the response 412: its request
-waits for the lock, and then sees what the other wrote. A transaction that lost a lock is retried from its beginning,
-with the comparison.
+Each transaction of the request begins with the lock of the resource, and then runs the route of the GET inside the
+transaction. doc/source/contributor/decisions/if_match.rst says why.
 """
 
 import contextlib

@@ -30,9 +30,8 @@ _PARAMETER = '/{{{}}}'
 class Resource:
     """A resource of the API, with methods for HTTP methods, and other resources below it.
 
-    The application (``hooks.Application``) asks the root for the route of each request. pecan's own RestController is
-    not used: it serves any attribute of the controller that a path names, lets ``_method`` in a query override the HTTP
-    method, and spends half of the time of a request on the inspection of signatures.
+    The application (``hooks.Application``) asks the root for the route of each request.
+    doc/source/contributor/decisions/expose.rst says why pecan's own RestController is not used.
 
     :cvar children: {path segment: Resource} below the resource itself, such as detail in /v1/nodes/detail.
     :cvar since: the minor version that brought the resource.

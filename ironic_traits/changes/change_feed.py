@@ -1,17 +1,7 @@
 """The change feed: the changes since a place in the feed, which a client stores as a token.
 
-A feed by auto-increment ids misses changes. Ids are assigned before the commit, and transactions do not commit in the
-order of their ids, especially on a Galera cluster. A reader that has seen id 8 would never see id 7 if it is committed
-later. Therefore changes get their numbers after the commit:
-
-1. Each write inserts a row without a number into ``change_log``, in its own transaction. This takes no further locks.
-2. For each request of a reader, and regularly in the worker, a short transaction (``number``) takes the lock of
-   ``change_numbers``, reads the rows of the log that are committed, gives each object in them the next number in
-   ``changes``, and deletes these rows.
-3. Readers use the numbers. All numbers up to ``change_numbers.last`` are visible, and later ones are larger. The number
-   of an object only grows. Therefore a reader that continues from a number misses no object that has changed since.
-
-A row of the log is committed together with its change. Therefore a reader that sees the number also sees the change.
+Changes get their numbers after the commit, so that no reader misses one.
+doc/source/contributor/decisions/change_feed.rst says why.
 """
 
 import datetime

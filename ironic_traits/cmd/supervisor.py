@@ -8,10 +8,7 @@ systemd and ``pkill`` send SIGTERM to several processes, too. So each child proc
 - stops cleanly no matter how early or how often it is signalled (``_stop_on_signal``);
 - is killed by the kernel when the main process is killed (``end_with``).
 
-Why not cotyledon, which several OpenStack services use for this (2.2.0 was tried)? It runs a service in a second
-thread. granian cannot run there, because it installs its own handler for SIGTERM. Also, cotyledon reacts to Ctrl-C by
-exiting at once with code 1, in the middle of requests. It can reload by SIGHUP, which this module cannot; granian does
-that for the processes that answer requests.
+doc/source/contributor/decisions/granian.rst says why this is not cotyledon, which several OpenStack services use.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """The SQLAlchemy engines of a database, and the retries of writes.
 
-A process has two engines. The reader uses autocommit, which saves a round trip: under READ COMMITTED each statement has
-its own snapshot anyway. The writer uses transactions, which hold their locks until the end.
+A process has two engines. The reader uses autocommit. The writer uses transactions, which hold their locks until the
+end. doc/source/contributor/decisions/engines.rst says why.
 """
 
 import contextlib

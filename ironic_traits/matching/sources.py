@@ -2,8 +2,7 @@
 
 A node has a trait while at least one source holds it (invariant 8). A plain write, one without a source,
 is the operator's, and is about all traits: it adds traits as the source ``operator``, and it removes traits from every
-source. A trait that it removes from another source is vetoed, so that the next run of that source does not bring it
-back.
+source. A trait that it removes from another source is vetoed. doc/source/contributor/decisions/sources.rst says why.
 
 >>> before = Traits({'CUSTOM_A': {'rule:cpu': 1}})
 >>> plain = edit(before, hold=2, remove={'CUSTOM_A'})

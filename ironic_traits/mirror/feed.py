@@ -1,16 +1,7 @@
-"""The changes in a cloud, read from the lists of an unmodified Ironic.
+"""The changes in a cloud, read from the lists of an unmodified Ironic, in the order of their stamps (``updated_at``).
 
-Each write in the cloud sets ``updated_at`` of an item, its *stamp*. The list in the order of stamps, from an item on,
-has all later changes. This item is the *anchor*. The list begins after the anchor's present stamp, so it has all
-changes only if the anchor itself has not changed. The next item in the order, the *follower*, shows this: if it comes
-first in the list, the anchor has not changed. Otherwise the anchor is read. If the anchor has changed, or was deleted,
-an earlier item becomes the anchor.
-
-Ironic sets stamps before the commit, and its hosts have different clocks. Therefore the anchor is an item that was read
-some seconds ago (``[mirror] overlap_seconds``). The items after it are read and compared again.
-
-An item that was never changed has no stamp, and is not in the list at all (the databases sort NULL first or last). New
-items are found in the list in the order of creation.
+A list begins after an item that is read already, the *anchor*. The item after it, the *follower*, shows whether the
+anchor has changed. doc/source/contributor/decisions/mirror_feed.rst says how no change is missed.
 """
 
 import collections

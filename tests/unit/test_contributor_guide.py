@@ -48,7 +48,7 @@ def test_every_package_is_in_the_architecture():
     assert missing == [], 'Add the packages to the table "Layers" in doc/source/contributor/architecture.rst.'
 
 
-@pytest.mark.parametrize('page', sorted(GUIDE.glob('*.rst')), ids=lambda page: page.stem)
+@pytest.mark.parametrize('page', sorted(GUIDE.rglob('*.rst')), ids=lambda page: page.stem)
 def test_every_path_exists(page):
     paths = {path for path in _PATH.findall(page.read_text()) if '/' in path and not path.startswith(_BUILT)}
     assert [path for path in sorted(paths) if not (CHECKOUT / path).exists()] == []

@@ -1,6 +1,6 @@
 """The implementation of ironic-traits-api: check the configuration, then serve behind granian.
 
-benchmarks/README.rst says why granian.
+doc/source/contributor/decisions/granian.rst says why granian.
 
 The application is built once, in the main process. If the configuration is wrong, the command prints one line and ends
 before it listens. The processes that answer requests are forks of the main process. The main process has no open

@@ -1,15 +1,7 @@
 """Turns: the requests of a process run one after the other, in the order in which they came.
 
-Only one thread of a Python process runs at a time, the one that has the GIL. When several requests run, their threads
-take the GIL from each other whenever one of them waits for the database. CPython hands it to any of them, and a thread
-that waits for it makes the others yield only if no thread has yielded for 5 ms. So with two or more busy threads, some
-requests wait for hundreds of milliseconds, while others overtake them. (Measured with benchmarks.tail: with 8
-connections, the 99.9th percentile of the response times was 75 to 158 times the median.)
-
-Here a request waits for its turn without the GIL, in a queue. Its turn ends when the request has ended, when the
-request waits for the commit of its transaction (which may take as long as the disk needs), or after PATIENCE seconds.
-A request that needs longer waits for a lock, or for a client that sends its body slowly, or has much to do. After its
-turn, a request continues concurrently with the others.
+A turn ends when the request has ended, when it waits for the commit of its transaction, or after PATIENCE seconds. Then
+the request continues concurrently with the others. doc/source/contributor/decisions/turns.rst says why.
 """
 
 import collections

@@ -7,12 +7,8 @@ A URL may name several hosts, in one of two forms. (The first one is that of SQL
 
 IPv6 addresses are in brackets if they have a port: ``host=[fd00::1]:5432``, ``user@[fd00::1],[fd00::2]:3307``.
 
-A process uses one host at a time for all its connections, so that it reads its own writes. All processes prefer the
-first host, as behind a proxy with backup servers: concurrent writers of one row on several nodes of a Galera cluster
-would only cause conflicts.
-
-A node of a Galera cluster that is desynced, for example during a backup, still executes statements. But it may lag
-behind the others, because they do not wait for it any more. So it is left for a synced node, if there is one.
+A process uses one host at a time for all its connections, and all processes prefer the first host. A desynced node of a
+Galera cluster is left for a synced one, if there is one. doc/source/contributor/decisions/failover.rst says why.
 """
 
 import contextlib

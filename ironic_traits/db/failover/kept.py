@@ -1,8 +1,7 @@
-"""Connections that are reused without the pool.
+"""Connections that all threads reuse for some seconds, without the pool.
 
-SQLAlchemy makes a new Connection for each use of a pooled connection, and adds the listeners of the engine to it. This
-takes as long as the rest of SQLAlchemy's work for a short statement. Therefore all threads reuse a Connection for some
-seconds. Then it returns to the pool, which pings and replaces the connections of the driver as usual.
+Then they return to the pool, which pings and replaces the connections of the driver as usual.
+doc/source/contributor/decisions/engines.rst says why.
 """
 
 import contextlib

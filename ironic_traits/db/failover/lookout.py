@@ -1,13 +1,8 @@
 """A health check of database servers. It detects frozen or unreachable servers, and requests that wait too long.
 
-A driver waits for the response to a statement as long as a lock may take, and cannot be interrupted. Therefore a thread
-watches the connections in use. If a connection is in use for more than a second, the thread regularly connects to the
-same host. If this takes too long, or the host cannot be used any more, it shuts down all connections to it that are in
-use. This ends the waits, as if the server had closed the connections: the response to these requests is 503, and the
-next requests use another host. If this process itself was stopped, or got no CPU time, the thread checks again.
-
-A desynced node of a Galera cluster responds. So the thread also looks at the state of the node every two seconds, and
-switches to a synced one. Requests that have begun on the desynced node end there.
+If a connection is in use for more than a second, a thread regularly connects to the same host. If this takes too long,
+or the host cannot be used any more, it shuts down all connections to it that are in use. This ends the waits, as if the
+server had closed the connections. doc/source/contributor/decisions/failover.rst says why.
 """
 
 import contextlib

@@ -1,9 +1,7 @@
 """Checks of pooled connections to a server, with few round trips.
 
-SQLAlchemy and oslo.db ping the server before each use of a connection, and roll back after it. On a local network,
-these two round trips take as long as the single statement of a typical read. Therefore a connection that was just used
-is not pinged unless its socket is readable, for example because the server has closed it. And a connection without a
-transaction is not rolled back.
+A connection that was just used is not pinged unless its socket is readable, for example because the server has closed
+it. A connection without a transaction is not rolled back. doc/source/contributor/decisions/engines.rst says why.
 """
 
 import functools

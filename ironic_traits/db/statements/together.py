@@ -1,10 +1,11 @@
-"""Joins several statements into one, on databases that support this. Each statement costs time here and a round trip.
+"""Joins several statements into one, on databases that support this.
 
 PostgreSQL: WITH write_0 AS (DELETE FROM node_traits …), write_1 AS (UPDATE nodes …) INSERT INTO node_history …
 
 MariaDB: BEGIN NOT ATOMIC DELETE FROM node_traits …; UPDATE nodes …; INSERT INTO node_history …; END
 
 SQLite and MySQL have no such statements. There, the writes are executed one after the other.
+doc/source/contributor/decisions/joined_statements.rst says why.
 """
 
 import functools
@@ -71,8 +72,7 @@ def block(*statements: _Statement) -> sa.TextClause:
     It ends with the error of the first statement that fails. As usual, the writes of the others are rolled back with
     the transaction. Each statement sees the data that was committed when it began, as if it was executed alone.
 
-    The statements must not return rows. An error after the rows (Galera may end the transaction at any time) would be
-    raised when the cursor is closed, where SQLAlchemy ignores errors. Later writes would be in another transaction.
+    The statements must not return rows, because SQLAlchemy would ignore an error after the rows.
 
     :param statements: statements that are built once, as those of ``Write``. Parameters with the same name are shared.
     """

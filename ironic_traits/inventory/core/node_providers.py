@@ -1,9 +1,8 @@
 """The resource providers of nodes. A change of a node updates its provider in the same transaction.
 
-A node with a resource class has a resource provider with the same uuid. The provider's inventory and the node's own
-traits are derived from the node at each read. The database stores the provider's row, its resource class, and its
-generation, which is raised exactly when the visible data of the provider changes (invariant 6). All writes happen under
-the node's lock.
+A node with a resource class has a resource provider with the same uuid (invariant 6). The provider's inventory and the
+node's own traits are derived from the node at each read. All writes happen under the node's lock.
+doc/source/contributor/decisions/one_uuid.rst says why.
 
 A *foreign* trait is one that a Placement client (nova, for example) has set on a node's provider.
 """

@@ -2,8 +2,8 @@
 
 The lock is the row lock of the database. ``take`` gets it with an UPDATE that raises the node's generation.
 
-The statements are built once and cached, with the uuid or name as a parameter. Building a statement and computing its
-cache key takes SQLAlchemy as long as executing it.
+The statements are built once and cached, with the uuid or name as a parameter.
+doc/source/contributor/decisions/no_orm.rst says why.
 """
 
 import functools

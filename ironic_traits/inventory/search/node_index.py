@@ -1,16 +1,7 @@
 """The index of nodes: sets of bits of the nodes with a trait, a class, an owner, or a reason not to be free.
 
-Each process keeps an index in memory (``inventory.search.node_sets``), for questions about many nodes, such as
-capacity, drift, explanations and facets. It is never stale. Each use begins with one snapshot of the database, and
-reads in it:
-
-1. the last number of the change feed, and the nodes with changes after the number of the previous use;
-2. the nodes in the log of changes, which have no number yet;
-3. the current rows of all these nodes, and of the nodes in point 2 of the previous use. They update the index.
-
-A row of the log is committed together with its write. Therefore a write that the snapshot shows has its row in the log,
-or has a number. This number is larger than the last number of each snapshot that did not show the write.
-The expiry of a reservation changes no row. Expired reservations are read at each use.
+Each process keeps an index in memory (``inventory.search.node_sets``). Each use updates it from one snapshot of the
+database, so it is never stale: doc/source/contributor/decisions/node_index.rst says why.
 """
 
 import contextlib
