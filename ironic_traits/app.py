@@ -1,7 +1,9 @@
 """The WSGI application: its layers, and the order in which a request passes them."""
 
 import urllib.parse
+from collections.abc import Iterable, Mapping
 from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_middleware import cors, healthcheck
 
@@ -17,14 +19,11 @@ from ironic_traits.api.layers.write_rate import WriteRate
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import ROUTE
 from ironic_traits.api.v1.root import RootController
+from ironic_traits.service import Service
 
 
-def build(service):
-    """Build the WSGI application.
-
-    :param service: ironic_traits.service.Service.
-    :returns: a WSGI application.
-    """
+def build(service: Service) -> WSGIApplication:
+    """Build the WSGI application."""
     conf = service.conf
     datatypes.prepare()
     root = PlacementController() if conf.api.serve == 'placement' else RootController()
@@ -52,7 +51,7 @@ def build(service):
     return application
 
 
-def _health(service):
+def _health(service: Service) -> WSGIApplication:
     """Return the WSGI application for /healthcheck, and for /healthcheck?detailed, with workers and mirrors, too."""
     backends = ['ironic_traits_database']
     if service.conf.api.auth_strategy == 'keystone':
@@ -63,14 +62,14 @@ def _health(service):
         for names in (backends, [*backends, 'ironic_traits_workers', 'ironic_traits_mirrors'])
     )
 
-    def respond(environ, start_response):
+    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         query = urllib.parse.parse_qs(environ.get('QUERY_STRING', ''), keep_blank_values=True)
         return (detailed if 'detailed' in query else plain)(environ, start_response)
 
     return respond
 
 
-def _with_metrics(application, service):
+def _with_metrics(application: WSGIApplication, service: Service) -> WSGIApplication:
     # Imported late: at import, prometheus_client reads from the environment whether to merge the counts of processes.
     from ironic_traits.api.layers.metrics import Metrics
 
@@ -90,14 +89,14 @@ class _Cors(cors.CORS):
     ]
 
 
-def _dispatch(by_path, otherwise):
+def _dispatch(by_path: Mapping[str, WSGIApplication], otherwise: WSGIApplication) -> WSGIApplication:
     """Return a WSGI application that routes by exact path.
 
     :param by_path: {path: WSGI application}.
     :param otherwise: WSGI application for all other paths.
     """
 
-    def dispatch(environ, start_response):
+    def dispatch(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path = environ['PATH_INFO']
         if path in by_path:
             environ[ROUTE] = path

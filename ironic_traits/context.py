@@ -1,17 +1,34 @@
 """The context of a request: its caller, its API version, and the parts of the service that handle it."""
 
+import contextlib
 import dataclasses
+import threading
 import urllib.parse
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
+from wsgiref.types import WSGIEnvironment
 
+import sqlalchemy as sa
+from oslo_config import cfg
 from oslo_context import context as oslo_context
 
 from ironic_traits import failures
+from ironic_traits.changes.change_streams import Streams
+from ironic_traits.changes.etags import Tags
 from ironic_traits.db.engine import Reader, Writer
+from ironic_traits.deploy.base import Driver
+from ironic_traits.deploy.validate import Hook
+from ironic_traits.inventory.core.trait_writers import Writers
+from ironic_traits.inventory.search.node_index import NodeIndex
+from ironic_traits.inventory.traits.retired_traits import RetiredTraits
+from ironic_traits.placement.trait_cache import TraitCache
 from ironic_traits.resources.fields import NOBODY
 
+#: Policy target of an action: {'node.owner': project, …}.
+Target = Mapping[str, str | None]
 
-def target_of(owner):
+
+def target_of(owner: Any) -> Target:
     """Return the policy target of a node.
 
     :param owner: row with ``owner`` and ``lessee``.
@@ -34,7 +51,7 @@ class Grant:
     checked: str | None = None
 
     @property
-    def ident(self):
+    def ident(self) -> str:
         """The uuid or the name of the one node, record or reservation.
 
         :raises TypeError: the rules were not checked: a bug in the route.
@@ -43,7 +60,7 @@ class Grant:
             raise TypeError('The grant is not for one node, record or reservation.')
         return self.checked
 
-    def of(self, ident):
+    def of(self, ident: str) -> 'Grant':
         """Return the grant for one node, record or reservation, after the rules were checked for it."""
         return dataclasses.replace(self, checked=ident)
 
@@ -54,25 +71,48 @@ class Process(Reader, Writer, Protocol):
     ``service.Service`` describes the attributes.
     """
 
-    conf: Any
-    drivers: Any
+    conf: cfg.ConfigOpts
+    drivers: Mapping[str, Driver]
+    #: Of inventory.records.inspection_rules, which imports this module.
     rules: Any
-    writers: Any
+    writers: Writers
     user_id: str | None
     project_id: str | None
+
+
+class Parts(Process, Protocol):
+    """The parts of a ``service.Service`` that a Context has, too. ``service.Service`` describes them."""
+
+    hooks: Sequence[Hook]
+    #: oslo.policy is imported only if it is needed.
+    enforcer: Any
+    waiters: threading.Semaphore
+    retired_traits: RetiredTraits
+    etags: Tags
+    node_index: NodeIndex
+    trait_cache: TraitCache
+    streams: Streams
+    wake_worker: Callable[[], None]
+    #: The modules of these three import this module, or are optional.
+    conductors: Any
+    places: Any
+    clouds: dict[str, Any]
+
+    def snapshot(self) -> contextlib.AbstractContextManager[sa.Connection]:
+        """Return a context manager of a connection for reading, of which all statements see the same moment."""
 
 
 class Context(oslo_context.RequestContext):
     """The context of one request.
 
-    :param service: ironic_traits.service.Service: configuration, database, drivers, policy.
-    :param protocol: ironic_traits.api.protocols.Protocol: which of the two APIs the request is for.
+    :param service: the Service: configuration, database, drivers, policy.
+    :param protocol: which of the two APIs the request is for, an ``api.protocols.Protocol``.
     :param minor: the negotiated version of that API, as its minor number.
     :param base: URL at which clients reach the API: scheme, host, and the prefix that it is mounted under.
     :param ids: arguments of oslo.context: request_id, global_request_id, user_id, project_id, roles, …
     """
 
-    def __init__(self, service, protocol, minor, base, **ids):
+    def __init__(self, service: Parts, protocol: Any, minor: int, base: str, **ids: Any) -> None:
         super().__init__(**ids)
         self.conf = service.conf
         self.drivers = service.drivers
@@ -97,7 +137,7 @@ class Context(oslo_context.RequestContext):
         self.base = base
         self._service = service
 
-    def identified(self, environ):
+    def identified(self, environ: WSGIEnvironment) -> 'Context':
         """Return the same context with the user, project and roles that keystonemiddleware found.
 
         :param environ: WSGI environ of the request, behind keystonemiddleware.
@@ -112,8 +152,8 @@ class Context(oslo_context.RequestContext):
             global_request_id=self.global_request_id,
         )
 
-    def to_policy_values(self):
-        """Return the credentials that policy rules compare with, as a dict.
+    def to_policy_values(self) -> dict[str, Any]:
+        """Return the credentials that policy rules compare with.
 
         ``project_name`` is added, which oslo.context leaves out. ``project_id`` is removed when the request has no
         project: oslo.policy compares strings, and "None" would equal the owner of a node that has no owner.
@@ -121,7 +161,7 @@ class Context(oslo_context.RequestContext):
         values = {**super().to_policy_values(), 'project_name': self.project_name}
         return values if self.project_id else {key: values[key] for key in values.keys() - {'project_id'}}
 
-    def can(self, rule, *others, target=None):
+    def can(self, rule: str, *others: str, target: Target | None = None) -> Grant:
         """Raise Forbidden unless policy allows the action, for all nodes or for nodes of the caller's project.
 
         Without a target, it is enough that policy allows the action for nodes or allocations of the caller's project.
@@ -129,8 +169,7 @@ class Context(oslo_context.RequestContext):
 
         :param rule: name of a policy rule (``policies/``).
         :param others: names of alternative rules: one that allows the action is enough.
-        :param target: policy target of the action, as a dict.
-        :returns: Grant.
+        :param target: policy target of the action.
         :raises failures.Forbidden: policy does not allow it.
         """
         rules = (rule, *others)
@@ -140,14 +179,13 @@ class Context(oslo_context.RequestContext):
             raise self.forbidden(*rules)
         return Grant(rules)
 
-    def forbidden(self, rule, *others):
+    def forbidden(self, rule: str, *others: str) -> failures.Forbidden:
         """Return the failure of a request that policy does not allow. It says if only the scope of the token is wrong.
 
         The message depends on the rules and the token only, and never on what the request is about.
 
         :param rule: name of the policy rule.
         :param others: names of alternative rules.
-        :returns: failures.Forbidden.
         """
         rules = (rule, *others)
         own, of_system = self._own(), self.to_policy_values() | {'system_scope': 'all'}
@@ -162,49 +200,48 @@ class Context(oslo_context.RequestContext):
         scope = 'project' if self.project_id else 'domain' if self.domain_id else 'no'
         return failures.Forbidden(rule, f'. It requires system scope, and the token has {scope} scope.')
 
-    def _own(self):
+    def _own(self) -> Target:
         """Return the policy target of what belongs to the project of the caller."""
         return {role: self.project_id for role in ('node.owner', 'node.lessee', 'allocation.owner')}
 
-    def limit_to(self, *rules):
+    def limit_to(self, *rules: str) -> Grant:
         """Return the grant for the one node, or record, that the request is for, with the rules to check against it.
 
         Nothing is refused here: ``api.v1.access`` checks the rules once it has the node. A caller who may not see the
         node gets the same 404 as for a node that does not exist, as in Ironic.
 
         :param rules: names of policy rules: one that allows the action is enough.
-        :returns: Grant.
         """
         return Grant(() if any(self.may(rule) for rule in rules) else rules)
 
-    def may(self, rule, target=None, credentials=None):
+    def may(self, rule: str, target: Target | None = None, credentials: Mapping[str, Any] | None = None) -> bool:
         """Whether policy allows an action.
 
         :param rule: name of a policy rule.
-        :param target: policy target of the action, as a dict.
-        :param credentials: of another caller, as a dict; None for those of the request.
+        :param target: policy target of the action.
+        :param credentials: of another caller; None for those of the request.
         """
         # Under noauth and http_basic there is no enforcer, and everything is allowed.
         enforcer = self._service.enforcer
         if enforcer is None:
             return True
         services = {'config.service_project_name': self.conf.api.service_project_name}
-        return enforcer.authorize(rule, services | (target or {}), credentials or self)
+        return enforcer.authorize(rule, {**services, **(target or {})}, credentials or self)
 
-    def policy_version(self):
+    def policy_version(self) -> tuple[int, ...] | None:
         """Return a value that changes when the rules of policy change; None without policy."""
         enforcer = self._service.enforcer
         # oslo.policy replaces the checks of the rules when it reads its files again.
         return None if enforcer is None else tuple(map(id, enforcer.rules.values()))
 
-    def sees_secrets(self, rule):
+    def sees_secrets(self, rule: str) -> bool:
         """Whether policy lets the caller see secrets unmasked. Without policy, they are masked.
 
         :param rule: name of a policy rule; NOBODY for no caller.
         """
         return rule != NOBODY and self._service.enforcer is not None and self.may(rule)
 
-    def needs(self, minor, what):
+    def needs(self, minor: int, what: str) -> None:
         """Raise VersionTooLow unless the version of the request is high enough.
 
         :param minor: the minor version that brought the feature.
@@ -214,15 +251,15 @@ class Context(oslo_context.RequestContext):
         if self.minor < minor:
             raise failures.VersionTooLow(what=what, version=f'1.{minor}')
 
-    def url(self, path):
+    def url(self, path: str) -> str:
         """Return the URL of a path."""
         return self.base + path
 
-    def path(self, path):
+    def path(self, path: str) -> str:
         """Return a path with the prefix that the API is mounted under."""
         return urllib.parse.urlsplit(self.base).path + path
 
-    def links(self, *path):
+    def links(self, *path: str) -> list[dict[str, str]]:
         """Return the two links that Ironic has for each resource: one with the version in its path, one without.
 
         :param path: segments below /v1.

@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import pathlib
+from typing import Any
 
 import yaml
 from oslo_config import types
@@ -17,10 +18,10 @@ _MAX_NETWORK = 64
 class PciAlias(types.ConfigType):
     """A JSON object with the ids of a PCI device and its name. The value is ((vendor id, product id), name)."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(type_name='JSON object')
 
-    def __call__(self, value):
+    def __call__(self, value: str) -> tuple[tuple[str, str], str]:
         entry = json.loads(value)
         if not isinstance(entry, dict) or entry.keys() != set(_PCI_KEYS):
             raise ValueError(f'{value} must be an object with the keys {", ".join(_PCI_KEYS)}')
@@ -28,39 +29,39 @@ class PciAlias(types.ConfigType):
             raise ValueError(f'the values of {value} must be texts without "," and ":"')
         return (entry['vendor_id'].lower(), entry['product_id'].lower()), entry['name']
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return 'PciAlias'
 
-    def _formatter(self, value):
+    def _formatter(self, value: Any) -> str:
         return str(value)
 
 
 class SubnetNetwork(types.ConfigType):
     """A subnet and the physical network of its addresses, SUBNET:NETWORK. The value is (ip_network, NETWORK)."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(type_name='subnet:network')
 
-    def __call__(self, value):
+    def __call__(self, value: Any) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, str]:
         subnet, _, network = str(value).strip().rpartition(':')
         if not subnet or not 0 < len(network) <= _MAX_NETWORK:
             raise ValueError(f'{value} must be SUBNET:NETWORK, with a network of at most {_MAX_NETWORK} characters')
         return ipaddress.ip_network(subnet), network
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return 'SubnetNetwork'
 
-    def _formatter(self, value):
+    def _formatter(self, value: Any) -> str:
         return str(value)
 
 
 class Accelerators(types.ConfigType):
     """The path of a YAML file that describes accelerators. The value is {(vendor id, device id): description}."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(type_name='path of a YAML file')
 
-    def __call__(self, value):
+    def __call__(self, value: str) -> dict[tuple[str, str], dict[str, Any]]:
         try:
             document = yaml_documents.load(pathlib.Path(value).read_text())
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -70,14 +71,14 @@ class Accelerators(types.ConfigType):
             raise ValueError(f'{value} must be an object with the list pci_devices')
         return dict(map(_described, devices))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return 'Accelerators'
 
-    def _formatter(self, value):
+    def _formatter(self, value: Any) -> str:
         return str(value)
 
 
-def _described(device):
+def _described(device: Any) -> tuple[tuple[str, str], dict[str, Any]]:
     try:
         key = device['vendor_id'].lower(), device['device_id'].lower()
     except (AttributeError, KeyError, TypeError) as error:

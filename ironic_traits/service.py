@@ -3,11 +3,16 @@
 import logging
 import os
 import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from oslo_config import cfg
 
 from ironic_traits.changes.change_streams import Streams
 from ironic_traits.changes.etags import Tags
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
+from ironic_traits.deploy.base import Driver
 from ironic_traits.inventory.core.trait_writers import Writers
 from ironic_traits.inventory.provisioning.conductors import Directory
 from ironic_traits.inventory.records.inspection_rules import Rules, built_in
@@ -24,14 +29,14 @@ class Service:
     """The configuration, the database, the drivers and hooks, and policy.
 
     :param conf: a parsed ConfigOpts (``ironic_traits.conf.make``).
-    :param database: ironic_traits.db.engine.Database; None for that of the configuration.
+    :param database: None for that of the configuration.
     :raises oslo_config.cfg.Error: a driver cannot be loaded, or a file with inspection rules is invalid.
     :ivar read: context manager of a connection for reading.
     :ivar write: context manager of a connection in a transaction.
     :ivar snapshot: context manager of a connection for reading, of which all statements see the same moment.
-    :ivar drivers: {name: ironic_traits.deploy.base.Driver}.
-    :ivar hooks: [ironic_traits.deploy.validate.Hook, …].
-    :ivar enforcer: oslo.policy's Enforcer; None under noauth and http_basic, where everything is allowed.
+    :ivar drivers: the drivers by name.
+    :ivar hooks: the checks before a deploy.
+    :ivar enforcer: of oslo.policy; None under noauth and http_basic, where everything is allowed.
     :ivar waiters: semaphore that limits how many requests wait for locked nodes at a time.
     :ivar writers: ids of the sources and users that write traits.
     :ivar retired_traits: names of retired traits.
@@ -40,29 +45,30 @@ class Service:
     :ivar etags: ETags of lists.
     :ivar node_index: the index of nodes.
     :ivar trait_cache: traits of providers.
-    :ivar clouds: connections to the Ironic of clouds, {name: ironic_traits.mirror.cloud.Cloud}.
+    :ivar clouds: connections to the Ironic of clouds, by name (``ironic_traits.mirror.cloud.Cloud``).
     :ivar streams: the clients that follow changes.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
     :cvar user_id: of what a worker writes: none. A request has its own (``Context``).
     :cvar project_id: the same.
     """
 
-    user_id = None
-    project_id = None
+    user_id: str | None = None
+    project_id: str | None = None
 
-    def __init__(self, conf, database=None):
+    def __init__(self, conf: cfg.ConfigOpts, database: Database | None = None) -> None:
         self.conf = conf
         self.database = database or Database(conf)
         self.database.watch_outages()
         self.read = self.database.read
         self.write = self.database.write
         self.snapshot = self.database.snapshot
-        self.drivers = drivers.load(conf)
+        self.drivers: Mapping[str, Driver] = drivers.load(conf)
         if conf.deploy.simulated_hardware_types:
             names = ', '.join(conf.deploy.simulated_hardware_types)
             LOG.warning('These hardware types are simulated, so nothing happens to their machines: %s', names)
-        self.hooks = validate.load()
-        self.enforcer = None if conf.api.auth_strategy in ('noauth', 'http_basic') else _enforcer(conf)
+        self.hooks: Sequence[validate.Hook] = validate.load()
+        #: oslo.policy is imported only if it is needed.
+        self.enforcer: Any = None if conf.api.auth_strategy in ('noauth', 'http_basic') else _enforcer(conf)
         self.waiters = threading.Semaphore(conf.api.threads // 4)
         self.writers = Writers()
         self.retired_traits = RetiredTraits()
@@ -71,20 +77,21 @@ class Service:
         self.etags = Tags()
         self.node_index = NodeIndex()
         self.trait_cache = TraitCache()
-        self.clouds = {}
+        # mirror.cloud needs libraries that are not imported before they are needed.
+        self.clouds: dict[str, Any] = {}
         self.places = Places()
         self.streams = Streams(self, conf.changes)
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
-        self.wake_worker = self._wakeups.send
+        self.wake_worker: Callable[[], None] = self._wakeups.send
 
-    def close(self):
+    def close(self) -> None:
         """Close the database connections and the socket that wakes the worker."""
         self.node_index.close()
         self._wakeups.close()
         self.database.close()
 
 
-def _enforcer(conf):
+def _enforcer(conf: cfg.ConfigOpts) -> Any:
     # Imported late: oslo.policy parses each rule, which takes a while, and is needed only with an enforcer.
     from ironic_traits import policies
 

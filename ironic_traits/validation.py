@@ -6,7 +6,9 @@ sections of other libraries, which a valid file may have.
 
 import glob
 import os
+from collections.abc import Collection, Iterable, Mapping
 from importlib import metadata
+from typing import Any
 
 from oslo_config import cfg
 
@@ -29,7 +31,7 @@ _SIMILAR = 0.83
 _OPEN = frozenset({'keystone_authtoken'})
 
 
-def problems(conf):
+def problems(conf: cfg.ConfigOpts) -> list[str]:
     """Return the sections and options that nothing reads.
 
     Sections of libraries may have options that the library does not list. There, and among unknown sections, only names
@@ -46,7 +48,7 @@ def problems(conf):
     return [f'{path}: {sentence}' for path in paths for sentence in schema.problems(path)]
 
 
-def _schema():
+def _schema() -> '_Schema':
     own = _names(options.list_opts())
     libraries = _names(
         pair
@@ -61,13 +63,13 @@ def _schema():
     return _Schema(own, libraries)
 
 
-def files(conf):
+def files(conf: cfg.ConfigOpts) -> list[str]:
     """Return the paths of the configuration files that were read."""
     patterns = [os.path.join(directory, '*.conf') for directory in conf.config_dir or ()]
     return [*(conf.config_file or ()), *(path for pattern in patterns for path in sorted(glob.glob(pattern)))]
 
 
-def _names(pairs):
+def _names(pairs: Iterable[tuple[Any, Iterable[cfg.Opt]]]) -> dict[str, set[str]]:
     """Return {section: names of its options in a file}, with deprecated names."""
     names: dict[str, set] = {'DEFAULT': set()}
     for group, opts in pairs:
@@ -86,11 +88,11 @@ class _Schema:
     :param libraries: {section: option names} of libraries, which may have more.
     """
 
-    def __init__(self, own, libraries):
+    def __init__(self, own: Mapping[str, set[str]], libraries: Mapping[str, set[str]]) -> None:
         self._own = own
         self._libraries = libraries
 
-    def problems(self, path):
+    def problems(self, path: str) -> list[str]:
         """Return a sentence for each name in a file that nothing reads."""
         sections: dict[str, dict] = {}
         cfg.ConfigParser(path, sections).parse()
@@ -103,7 +105,7 @@ class _Schema:
             for sentence in self._section(section, values)
         ]
 
-    def _section(self, section, values):
+    def _section(self, section: str, values: Iterable[str]) -> list[str]:
         if section in self._own:
             return [self._option(section, name) for name in values if name not in self._own[section]]
         if section in self._libraries:
@@ -115,7 +117,7 @@ class _Schema:
             return [f'unknown section [{section}]: did you mean [{similar}]?']
         return []
 
-    def _option(self, section, name):
+    def _option(self, section: str, name: str) -> str:
         names = self._own.get(section) or self._libraries[section]
         similar = _similar(name.replace('-', '_'), names)
         if similar:
@@ -127,6 +129,6 @@ class _Schema:
         return f'unknown option [{section}] {name}' + (f': did you mean {longer[0]}?' if longer else '')
 
 
-def _similar(name, names):
+def _similar(name: str, names: Collection[str]) -> str | None:
     """Return the one of the names that is most similar to another name, or None."""
     return spelling.nearest(name, names, _SIMILAR)

@@ -5,7 +5,7 @@ from importlib import metadata
 
 
 @functools.cache
-def version():
+def version() -> str:
     """Return the version of this release; ``unknown`` in a checkout that is not installed."""
     try:
         return metadata.version('ironic-traits')

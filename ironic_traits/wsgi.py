@@ -10,13 +10,14 @@ configuration allows that explicitly (noauth_beyond_loopback). It never starts w
 
 import os
 import sys
+from wsgiref.types import WSGIApplication
 
 from ironic_traits import app
 from ironic_traits.cmd import setup
 from ironic_traits.service import Service
 
 
-def _load():
+def _load() -> WSGIApplication:
     files = os.environ.get('IRONIC_TRAITS_CONFIG_FILES', '').split(':')
     conf = setup.configuration([f'--config-file={name}' for name in files if name])
     setup.warn(conf)

@@ -4,6 +4,8 @@ import abc
 import dataclasses
 from typing import Any
 
+from oslo_config import cfg
+
 #: The argument of the action "inspect" with the time when a ramdisk has sent the data. Before that, it is missing.
 DATA_RECEIVED = 'data_received_at'
 
@@ -61,7 +63,6 @@ class Task:
 class Driver(abc.ABC):
     """A driver performs actions on nodes.
 
-    :param conf: ConfigOpts of the service.
     :cvar interfaces: {one of ``resources.nodes.INTERFACES``: implementations that a node can use, the default first}.
     :cvar properties: {driver_info key that the driver reads: its description}.
     :cvar steps: {kind of steps ('deploy', 'clean', 'service'): ironic_traits.deploy.steps.Step of each step}. If the
@@ -77,11 +78,11 @@ class Driver(abc.ABC):
     simulates = False
     core_deploy_steps: frozenset[tuple[str, str]] = frozenset({('deploy', 'deploy')})
 
-    def __init__(self, conf):
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
         self.conf = conf
 
     @abc.abstractmethod
-    def work(self, task):
+    def work(self, task: Task) -> Done | Later:
         """Perform an action or a step, or a phase of it.
 
         Threads call it for several nodes at a time, so it must not store the data of a task in the driver itself. A
@@ -89,7 +90,6 @@ class Driver(abc.ABC):
         worker dies, another one calls again with the same step and phase. Therefore each phase must be idempotent.
         Deploy steps need not be among ``steps``: clients and deploy templates may name other steps.
 
-        :param task: Task.
         :returns: Done, or Later to be called again.
         :raises WorkFailed: the action has failed.
         """

@@ -1,15 +1,20 @@
 """The enabled drivers, and the interfaces of nodes."""
 
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint
+from typing import Any, NoReturn
+
 import stevedore
 from oslo_config import cfg
 
 from ironic_traits import failures
+from ironic_traits.deploy.base import Driver
 from ironic_traits.deploy.simulated_hardware import INTERFACES, SimulatedHardware
 
 NAMESPACE = 'ironic_traits.deploy.drivers'
 
 
-def load(conf):
+def load(conf: cfg.ConfigOpts) -> dict[str, Driver]:
     """Load the enabled drivers.
 
     :param conf: ConfigOpts, with the names of the drivers in [deploy] enabled_hardware_types and
@@ -27,10 +32,11 @@ def load(conf):
         on_missing_entrypoints_callback=_missing,
         on_load_failure_callback=_broken,
     )
-    return {extension.name: extension.obj for extension in manager} | simulated
+    real: dict[str, Any] = {extension.name: extension.obj for extension in manager}
+    return real | simulated
 
 
-def _simulated(conf):
+def _simulated(conf: cfg.ConfigOpts) -> dict[str, Driver]:
     option, names = '[deploy] simulated_hardware_types', conf.deploy.simulated_hardware_types
     unknown, twice = set(names).difference(INTERFACES), set(names).intersection(conf.deploy.enabled_hardware_types)
     if unknown:
@@ -43,15 +49,15 @@ def _simulated(conf):
     return {name: SimulatedHardware(conf, name) for name in names}
 
 
-def _missing(names):
+def _missing(names: Iterable[str]) -> NoReturn:
     raise cfg.Error(f'[deploy] enabled_hardware_types: not installed: {", ".join(sorted(names))}')
 
 
-def _broken(manager, entry_point, error):
+def _broken(manager: Any, entry_point: EntryPoint, error: BaseException) -> NoReturn:
     raise cfg.Error(f'[deploy] enabled_hardware_types: {entry_point.name} cannot be loaded: {error}') from error
 
 
-def interfaces(drivers, driver, requested):
+def interfaces(drivers: Mapping[str, Driver], driver: str, requested: Mapping[str, str | None]) -> dict[str, str]:
     """Choose the interfaces of a node.
 
     :param drivers: the result of ``load``.

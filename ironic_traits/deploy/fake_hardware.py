@@ -1,5 +1,7 @@
 """fake-hardware: a driver without hardware, with configurable delays and failures."""
 
+from typing import Any
+
 from ironic_traits.deploy import base, states
 from ironic_traits.deploy.steps import Step, label
 
@@ -70,7 +72,7 @@ class FakeHardware(base.Driver):
         ),
     }
 
-    def work(self, task):
+    def work(self, task: base.Task) -> base.Done | base.Later:
         """See ``base.Driver``."""
         delay = self._delay(task)
         if delay > 0 and task.phase == 0:
@@ -90,24 +92,24 @@ class FakeHardware(base.Driver):
             after = None
         return base.Done(power_state=after or task.node['power_state'] or states.POWER_OFF)
 
-    def _inspect(self, task):
+    def _inspect(self, task: base.Task) -> base.Done | base.Later:
         """Wait for the data of a ramdisk, and then power the node off, as Ironic's interface "agent" does."""
         if base.DATA_RECEIVED not in task.arguments:
             return base.Later(_ENDLESS)
         return base.Done(power_state=None if task.node['disable_power_off'] else states.POWER_OFF)
 
-    def _delay(self, task):
+    def _delay(self, task: base.Task) -> float:
         try:
             delays = self._setting(task, 'delays')
             return next((float(delays[name]) for name in _names(task) if delays.get(name) is not None), 0)
         except (AttributeError, TypeError, ValueError) as error:
             raise base.WorkFailed(f'fake_delays is not an object of action names and seconds: {error}') from error
 
-    def _setting(self, task, option):
+    def _setting(self, task: base.Task, option: str) -> Any:
         value = task.node['driver_info'].get(f'fake_{option}')
         return self.conf.fake_hardware[option] if value is None else value
 
 
-def _names(task):
+def _names(task: base.Task) -> list[str]:
     """Return the names of a task in delays and failures: the name of its step, then the name of its action."""
     return [label(task.step), task.action] if task.step else [task.action]

@@ -1,5 +1,8 @@
 """Checks that a node has all traits that its instance requires."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from ironic_traits.deploy import validate
 from ironic_traits.matching import traits
 
@@ -13,7 +16,7 @@ class InstanceTraits(validate.Hook):
 
     interface = 'deploy'
 
-    def check(self, node):
+    def check(self, node: Mapping[str, Any]) -> None:
         """See ``validate.Hook``."""
         if 'traits' not in node['instance_info']:
             return
@@ -27,7 +30,7 @@ class InstanceTraits(validate.Hook):
             )
 
 
-def _check_form(node, required):
+def _check_form(node: Mapping[str, Any], required: Any) -> None:
     malformed = [required] if not isinstance(required, list) else [name for name in required if not _is_name(name)]
     if malformed:
         details = f' Not traits: {", ".join(map(repr, malformed))}.' if isinstance(required, list) else ''
@@ -37,5 +40,5 @@ def _check_form(node, required):
         )
 
 
-def _is_name(name):
+def _is_name(name: Any) -> bool:
     return isinstance(name, str) and traits.is_well_formed(name)

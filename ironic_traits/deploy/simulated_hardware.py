@@ -3,6 +3,8 @@
 The interfaces are those of Ironic 39. The first of each is the one that Ironic uses by default.
 """
 
+from oslo_config import cfg
+
 from ironic_traits.deploy.fake_hardware import FakeHardware
 
 _COMMON = {
@@ -65,6 +67,6 @@ class SimulatedHardware(FakeHardware):
     :param name: of the hardware type.
     """
 
-    def __init__(self, conf, name):
+    def __init__(self, conf: cfg.ConfigOpts, name: str) -> None:
         super().__init__(conf)
         self.interfaces = INTERFACES[name]

@@ -204,7 +204,7 @@ VERBS = {
 ACTIONS = tuple(sorted({verb.action for verb in VERBS.values() if verb.action} | {'power'}))
 
 
-def _machine():
+def _machine() -> machines.FiniteMachine:
     machine = machines.FiniteMachine()
     for state in TRANSITIONS:
         machine.add_state(state)
@@ -217,7 +217,7 @@ def _machine():
 _MACHINE = _machine()
 
 
-def follow(state, event):
+def follow(state: str, event: str) -> str | None:
     """Return the next state after an event; None if the event is not possible in the state.
 
     :param state: a provision state.
@@ -232,7 +232,7 @@ def follow(state, event):
     return machine.current_state
 
 
-def target(state, before=None):
+def target(state: str | None, before: str | None = None) -> str | None:
     """Return the target of a provision state; None for a stable state.
 
     :param state: a provision state.
@@ -241,4 +241,4 @@ def target(state, before=None):
     """
     if before == MANAGEABLE and state in (CLEANING, CLEANWAIT, CLEANHOLD, CLEANFAIL):
         return MANAGEABLE
-    return TARGETS.get(state)
+    return TARGETS.get(state) if state else None

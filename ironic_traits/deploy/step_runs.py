@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+from typing import Any
 
 from ironic_traits import failures
 from ironic_traits.deploy import base, states
@@ -16,14 +17,14 @@ class Held:
     """The outcome of the step "hold": the work continues after the verb "unhold"."""
 
 
-def execute(driver, task):
+def execute(driver: base.Driver, task: base.Task) -> base.Done | base.Later | Held:
     """Execute a step. Ironic's own steps are executed here, all other steps by the driver.
 
-    :param driver: ironic_traits.deploy.base.Driver.
     :param task: ironic_traits.deploy.base.Task with a step.
     :returns: the result of ``base.Driver.work``, or Held.
     :raises base.WorkFailed: the step has failed.
     """
+    assert task.step is not None
     name = task.step['step']
     if name not in FLOW:
         return driver.work(task)
@@ -38,18 +39,19 @@ def execute(driver, task):
     return base.Done()
 
 
-def error(task, reason):
+def error(task: base.Task, reason: str) -> str:
     """Return the ``last_error`` of an action whose step has failed, as Ironic's message.
 
     :param task: ironic_traits.deploy.base.Task with a step.
     :param reason: why it has failed.
     """
+    assert task.step is not None
     if task.action in ('deploy', 'rebuild'):
         return f'Deploy step {label(task.step)} failed: {reason.removesuffix(".")}.'
     return f'Node {task.node["uuid"]} failed step {masked(task.step)}: {reason}'
 
 
-def _wait(seconds):
+def _wait(seconds: Any) -> base.Later:
     with contextlib.suppress(TypeError, ValueError):
         return base.Later(max(float(seconds), 0))
     raise base.WorkFailed(f'The argument "seconds" is not a number: {seconds!r}')

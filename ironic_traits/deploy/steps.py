@@ -2,9 +2,16 @@
 
 import dataclasses
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from ironic_traits import masks
 from ironic_traits.deploy import base
+
+#: A step in the API: {"interface": …, "step": its name, "args": …, "priority": …}.
+StepValues = dict[str, Any]
+#: (interface, name) of a step.
+Key = tuple[str, str]
 
 #: {action: the kind of its steps}. The kind is part of names: deploy_steps (argument), deploy_step (field).
 KINDS = {'deploy': 'deploy', 'rebuild': 'deploy', 'clean': 'clean', 'service': 'service'}
@@ -37,22 +44,21 @@ class Step:
     requires_ramdisk: bool = True
 
 
-def kind(driver, action):
+def kind(driver: base.Driver, action: str) -> str | None:
     """Return the kind of the steps of an action; None if the driver performs the action as a whole.
 
-    :param driver: ironic_traits.deploy.base.Driver.
     :param action: one of ``states.ACTIONS``.
     """
     name = KINDS.get(action)
     return name if name in driver.steps else None
 
 
-def label(step):
+def label(step: Mapping[str, Any]) -> str:
     """Return the name of a step with its interface: "bios.factory_reset"."""
     return f'{step["interface"]}.{step["step"]}'
 
 
-def shown(action, step):
+def shown(action: str, step: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the fields of a node while a step runs.
 
     :param action: a key of KINDS.
@@ -62,18 +68,20 @@ def shown(action, step):
     return {f'{KINDS[action]}_step': masked(step) if step else {}}
 
 
-def masked(step):
+def masked(step: Mapping[str, Any]) -> Any:
     """Return a step with the secrets in its arguments masked."""
     return masks.masked(step)
 
 
-def merged(requested, of_templates):
+def merged(requested: Collection[StepValues], of_templates: Iterable[StepValues]) -> list[StepValues]:
     """Return the requested deploy steps, and those of deploy templates that the request does not name."""
     keys = set(map(_key, requested))
     return [*requested, *(step for step in of_templates if _key(step) not in keys)]
 
 
-def planned(driver, node, action, arguments):
+def planned(
+    driver: base.Driver, node: Mapping[str, Any], action: str, arguments: Mapping[str, Any]
+) -> list[StepValues]:
     """Return the steps of an action.
 
     :param driver: ironic_traits.deploy.base.Driver, with steps for the action.
@@ -97,7 +105,9 @@ def planned(driver, node, action, arguments):
     return _in_request_order(driver, node, KINDS[action], requested)
 
 
-def _in_request_order(driver, node, kind, requested):
+def _in_request_order(
+    driver: base.Driver, node: Mapping[str, Any], kind: str, requested: Iterable[Mapping[str, Any]]
+) -> list[StepValues]:
     """Return the requested clean or service steps in the order of the request, or else those of the driver."""
     available = _available(driver, node, kind)
     if not requested:
@@ -106,7 +116,9 @@ def _in_request_order(driver, node, kind, requested):
     return [_step(_key(each), each.get('args'), priorities.get(_key(each), 0)) for each in requested]
 
 
-def _deployment(driver, node, requested):
+def _deployment(
+    driver: base.Driver, node: Mapping[str, Any], requested: Iterable[Mapping[str, Any]]
+) -> list[StepValues]:
     """Return the requested deploy steps and those of the driver, the highest priority first."""
     chosen: dict[tuple[str, str], dict] = {}
     for each in requested:
@@ -116,7 +128,13 @@ def _deployment(driver, node, requested):
     return _in_order([*own, *chosen.values()])
 
 
-def errors(driver, node, kind, requested, disable_ramdisk=False):
+def errors(
+    driver: base.Driver | None,
+    node: Mapping[str, Any],
+    kind: str,
+    requested: Collection[Mapping[str, Any]],
+    disable_ramdisk: bool = False,
+) -> str:
     """Return why a node does not support requested steps.
 
     Deploy steps that the driver does not declare are accepted, because in Ironic the deploy ramdisk may have them.
@@ -129,7 +147,7 @@ def errors(driver, node, kind, requested, disable_ramdisk=False):
     :returns: Ironic's sentences, joined; '' if there is no error.
     """
     available = _available(driver, node, kind) if driver else {}
-    result = []
+    result: list[str] = []
     for each in requested:
         step = available.get(_key(each))
         if each['step'] in FLOW:
@@ -148,7 +166,7 @@ def errors(driver, node, kind, requested, disable_ramdisk=False):
     return '; '.join(result + (_duplicates(requested) if kind == 'deploy' else []))
 
 
-def _available(driver, node, kind):
+def _available(driver: base.Driver, node: Mapping[str, Any], kind: str) -> dict[Key, Step]:
     """Return the steps of a driver for a node: {(interface, name): Step}. A disabled interface (no-bios) has none."""
     return {
         (step.interface, step.name): step
@@ -157,20 +175,20 @@ def _available(driver, node, kind):
     }
 
 
-def _key(step):
+def _key(step: Mapping[str, Any]) -> Key:
     return step['interface'], step['step']
 
 
-def _step(key, arguments, priority):
+def _step(key: Key, arguments: dict[str, Any] | None, priority: int) -> StepValues:
     return {'interface': key[0], 'step': key[1], 'args': arguments or {}, 'priority': priority}
 
 
-def _in_order(steps):
+def _in_order(steps: Iterable[StepValues]) -> list[StepValues]:
     enabled = [step for step in steps if step['priority'] > 0]
     return sorted(enabled, key=lambda step: (-step['priority'], INTERFACES.index(step['interface'])))
 
 
-def _argument_errors(kind, requested, step):
+def _argument_errors(kind: str, requested: Mapping[str, Any], step: Step) -> Iterator[str]:
     arguments = requested.get('args') or {}
     unexpected = [name for name in arguments if name not in step.arguments]
     if unexpected:
@@ -181,7 +199,7 @@ def _argument_errors(kind, requested, step):
         yield f'{kind} step {masked(requested)} is missing these required arguments: {", ".join(missing)}'
 
 
-def _duplicates(requested):
+def _duplicates(requested: Iterable[Mapping[str, Any]]) -> list[str]:
     labels = [name for name, count in Counter(map(label, requested)).items() if count > 1]
     if not labels:
         return []

@@ -1,5 +1,10 @@
 """Time limits of actions on nodes, and the errors of actions that exceed them."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_config import cfg
+
 from ironic_traits.deploy import states
 
 #: {action: option with its limit}. All other actions use deploy_callback_timeout.
@@ -12,7 +17,7 @@ _OPTIONS = {
 }
 
 
-def seconds(options, action, arguments):
+def seconds(options: cfg.ConfigOpts.GroupAttr, action: str, arguments: Mapping[str, Any]) -> float:
     """Return the time limit of an action in seconds; 0 for no limit.
 
     :param options: the [deploy] group of ConfigOpts.
@@ -27,7 +32,7 @@ def seconds(options, action, arguments):
     return options.soft_power_off_timeout if is_soft else options.power_state_change_timeout
 
 
-def error(node, action, arguments, limit):
+def error(node: Mapping[str, Any], action: str, arguments: Mapping[str, Any], limit: float) -> str:
     """Return the ``last_error`` of an action that exceeds its limit, as Ironic's message if Ironic has one.
 
     :param node: the node's columns by name.

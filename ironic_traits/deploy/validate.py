@@ -5,7 +5,9 @@ Operators can add checks: each installed entry point of ``ironic_traits.deploy.v
 """
 
 import abc
-from typing import Any
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint
+from typing import Any, NoReturn
 
 import stevedore
 from oslo_config import cfg
@@ -43,7 +45,7 @@ class Hook(abc.ABC):
     interface = 'deploy'
 
     @abc.abstractmethod
-    def check(self, node):
+    def check(self, node: Mapping[str, Any]) -> None:
         """Raise Refused unless a node passes the check.
 
         It runs in the request, while the node may be locked. Therefore it must not wait for other services.
@@ -53,7 +55,7 @@ class Hook(abc.ABC):
         """
 
 
-def load():
+def load() -> list[Hook]:
     """Load the installed hooks, sorted by name.
 
     :returns: [Hook, …].
@@ -69,11 +71,11 @@ def load():
     return list(hooks.values())
 
 
-def _broken(manager, entry_point, error):
+def _broken(manager: Any, entry_point: EntryPoint, error: BaseException) -> NoReturn:
     raise cfg.Error(f'{NAMESPACE}: {entry_point.name} cannot be loaded: {error}') from error
 
 
-def reasons(hooks, node):
+def reasons(hooks: Iterable[Hook], node: Mapping[str, Any]) -> dict[str, str | None]:
     """Run all hooks.
 
     :param hooks: [Hook, …].
@@ -89,7 +91,7 @@ def reasons(hooks, node):
     return result
 
 
-def unsupported(node, interface):
+def unsupported(node: Mapping[str, Any], interface: str) -> str | None:
     """Return why a node does not support an interface.
 
     :param node: argument of the hooks.

@@ -1,12 +1,21 @@
 """Log lines about the work on nodes."""
 
+import logging
+from collections.abc import Mapping
+from typing import Any
+
 from ironic_traits.deploy import base, step_runs, steps
 
 
-def log(logger, action, outcome, node, settled):
+def log(
+    logger: logging.Logger,
+    action: str,
+    outcome: base.Done | base.Later | step_runs.Held | base.WorkFailed,
+    node: Mapping[str, Any],
+    settled: bool,
+) -> None:
     """Log the outcome of an action.
 
-    :param logger: logging.Logger.
     :param action: one of ``states.ACTIONS``.
     :param outcome: ironic_traits.deploy.base.Done or Later, step_runs.Held, or the WorkFailed that the
         driver raised.
@@ -36,6 +45,6 @@ def log(logger, action, outcome, node, settled):
         logger.info('Node %s: %s finished, now %s', name, action, node['provision_state'])
 
 
-def node_name(node):
+def node_name(node: Mapping[str, Any]) -> str:
     """Return the label of a node in log lines: its name (if it has one) and its uuid."""
     return f'{node["name"]} ({node["uuid"]})' if node['name'] else node['uuid']

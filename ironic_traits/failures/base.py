@@ -28,7 +28,7 @@ class Failure(Exception):
     #: The Retry-After header of the response, in seconds; None for no header.
     retry_after: int | None = None
 
-    def __init__(self, **facts):
+    def __init__(self, **facts: Any) -> None:
         self.facts = facts
         # The message may quote the request, which may be of any length.
         super().__init__(self.text.format(**facts)[:MAX_LENGTH])

@@ -1,6 +1,8 @@
 """Failures about who holds a node: reservations, allocations and instances."""
 
 from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from ironic_traits import clauses
 from ironic_traits.failures.base import Failure
@@ -119,7 +121,12 @@ class NothingToReserve(Failure):
     code = 'baremetal.reservation.nothing'
     text = '{what} can be reserved: {summary}.'
 
-    def __init__(self, needed, refusals, explanation=None):
+    def __init__(
+        self,
+        needed: int,
+        refusals: Collection[tuple[str, Mapping[str, Any]]],
+        explanation: Mapping[str, Any] | None = None,
+    ) -> None:
         counts = Counter(refusal['reason'] for _, refusal in refusals)
         what = 'None of the nodes' if needed == 1 else f'Fewer than {needed} of the nodes'
         numbers = [f'{count} {clauses.reason(code)}' for code, count in counts.items()]
@@ -140,7 +147,7 @@ class NoMatch(Failure):
     code = 'baremetal.reservation.no_match'
     text = '{headline}; {needed} needed. {why}'
 
-    def __init__(self, needed, explanation):
+    def __init__(self, needed: int, explanation: Mapping[str, Any]) -> None:
         rejected = sorted(explanation['clauses'], key=lambda clause: -clause['rejected'])
         most = {'clauses': rejected[:_MAX_CLAUSES], 'relaxations': explanation['relaxations'][:1]}
         super().__init__(

@@ -16,6 +16,6 @@ class PreviewOutdated(Failure):
         'a new preview: its digest is {digest}.'
     )
 
-    def __init__(self, digest):
+    def __init__(self, digest: str) -> None:
         super().__init__(digest=digest)
         self.beside = {'digest': digest}

@@ -1,5 +1,7 @@
 """Failures about nodes: their state, their locks and their provider."""
 
+from typing import Any
+
 from ironic_traits.failures.base import Failure
 
 
@@ -10,7 +12,7 @@ class InvalidTransition(Failure):
     code = 'baremetal.node.invalid_transition'
     text = 'The requested action "{action}" can not be performed on node "{node}" while it is in state "{state}".{hint}'
 
-    def __init__(self, hint='', **facts):
+    def __init__(self, hint: str = '', **facts: Any) -> None:
         super().__init__(hint=hint, **facts)
 
 

@@ -34,7 +34,7 @@ class RecordExists(Failure):
     code = 'baremetal.record.duplicate'
     text = '{article} {what} {key} already exists.'
 
-    def __init__(self, what, key):
+    def __init__(self, what: str, key: str) -> None:
         super().__init__(article='An' if what[0] in 'aeiou' else 'A', what=what, key=key)
 
 

@@ -1,5 +1,7 @@
 """Failures of requests whatever they concern: their form, their version, who sends them, and outages."""
 
+from collections.abc import Collection, Iterable
+
 from ironic_traits import spelling
 from ironic_traits.failures.base import Failure
 
@@ -15,7 +17,7 @@ class UnexpectedArguments(Failure):
     code = 'baremetal.unexpected_arguments'
     text = 'Unexpected arguments: {unknown}.{hint}'
 
-    def __init__(self, unknown, names):
+    def __init__(self, unknown: Iterable[str], names: Collection[str]) -> None:
         unknown = sorted(unknown)
         super().__init__(unknown=', '.join(unknown), hint=spelling.hint(unknown, names))
 
@@ -32,7 +34,7 @@ class UnknownKeys(Failure):
     code = 'baremetal.invalid_input'
     text = '{what}: {unknown}.{hint}'
 
-    def __init__(self, unknown, names, what='Unknown fields'):
+    def __init__(self, unknown: Iterable[str], names: Collection[str], what: str = 'Unknown fields') -> None:
         unknown = sorted(unknown)
         super().__init__(what=what, unknown=', '.join(unknown), hint=spelling.hint(unknown, names))
 
@@ -62,7 +64,7 @@ class Forbidden(Failure):
     code = 'baremetal.forbidden'
     text = 'Access was denied to the following resource: {rule}{hint}'
 
-    def __init__(self, rule, hint=''):
+    def __init__(self, rule: str, hint: str = '') -> None:
         super().__init__(rule=rule, hint=hint)
 
 
@@ -101,7 +103,9 @@ class MethodNotAllowed(Failure):
     code = 'baremetal.method_not_allowed'
     routing = True
 
-    def __init__(self, reason='The resource at this URL does not support this method.', allowed=()):
+    def __init__(
+        self, reason: str = 'The resource at this URL does not support this method.', allowed: Iterable[str] = ()
+    ) -> None:
         super().__init__(reason=reason)
         self.allow = ', '.join(allowed)
 
@@ -152,7 +156,7 @@ class PreconditionFailed(Failure):
     status = 412
     code = 'baremetal.precondition_failed'
 
-    def __init__(self, path, tag):
+    def __init__(self, path: str, tag: str | None) -> None:
         if tag is None:
             super().__init__(reason=f'There is no {path} yet, and If-Match allows only to change it.')
             return

@@ -1,5 +1,8 @@
 """Failures about traits."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from ironic_traits import printing, spelling
 from ironic_traits.failures.base import Failure
 
@@ -14,7 +17,7 @@ class InvalidTrait(Failure):
         '255 characters at most.{hint}'
     )
 
-    def __init__(self, trait, nearest=None, where=None):
+    def __init__(self, trait: str, nearest: str | None = None, where: str | None = None) -> None:
         hint = spelling.question(nearest) if nearest else ''
         super().__init__(trait=trait, hint=hint, where=f'{where}: ' if where else '')
 
@@ -48,7 +51,7 @@ class EditExceedsLimit(Failure):
     code = 'baremetal.trait.too_many'
     text = 'The edit would exceed the maximum number of traits per node ({limit}) on {count}: {names}. Nothing changed.'
 
-    def __init__(self, nodes, count, limit, names):
+    def __init__(self, nodes: Sequence[Mapping[str, Any]], count: int, limit: int, names: str) -> None:
         super().__init__(count=printing.count(count), limit=limit, names=names)
         self.beside = {'nodes': nodes}
 
@@ -109,7 +112,7 @@ class EditOutdated(Failure):
         'preview: its digest is {digest}.'
     )
 
-    def __init__(self, digest):
+    def __init__(self, digest: str) -> None:
         super().__init__(digest=digest)
         self.beside = {'digest': digest}
 

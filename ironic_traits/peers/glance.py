@@ -6,15 +6,17 @@ Images are not cached: their properties may change at any time, and an image is 
 import logging
 import reprlib
 import uuid
+from typing import Any
 
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.context import Context
 
 LOG = logging.getLogger(__name__)
 
 
-def image(context, value):
+def image(context: Context, value: Any) -> Any:
     """Return an image with its properties, which are looked up in Glance when the request has only an id.
 
     :param value: {'id': uuid}, {'properties': {…}}, or any other JSON value that a client sent.
@@ -36,7 +38,7 @@ def image(context, value):
     return {'properties': _properties(context, image_id)}
 
 
-def _properties(context, image_id):
+def _properties(context: Context, image_id: str) -> dict[str, Any]:
     # Imported late: openstacksdk takes half a second and many MiB, which a service without Glance does not need.
     from keystoneauth1.exceptions import ClientException
     from openstack.exceptions import NotFoundException, SDKException
@@ -55,7 +57,7 @@ def _properties(context, image_id):
     return response.properties
 
 
-def _connection(context):
+def _connection(context: Context) -> Any:
     """Return a connection to Glance with the token of the request."""
     import openstack.connection
     from keystoneauth1 import loading, noauth, token_endpoint

@@ -5,11 +5,14 @@ They are not cached: extra specs may change at any time.
 
 import logging
 import reprlib
+from collections.abc import Sequence
+from typing import Any
 
 from keystoneauth1 import adapter, loading, noauth, token_endpoint
 from keystoneauth1.exceptions import ClientException
 
 from ironic_traits import failures
+from ironic_traits.context import Context
 
 LOG = logging.getLogger(__name__)
 
@@ -19,7 +22,7 @@ _VERSION = '2.61'
 _PAGE, MAX_FLAVORS = 1000, 10_000
 
 
-def flavors(context, names=None):
+def flavors(context: Context, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Return flavors of nova, as the caller may see them.
 
     :param names: names or ids of the flavors; None for all, but at most MAX_FLAVORS.
@@ -47,12 +50,12 @@ def flavors(context, names=None):
     return [by_name.get(name) or every[name] for name in dict.fromkeys(names)]
 
 
-def is_name(value):
+def is_name(value: Any) -> bool:
     """Whether a flavor that a client sent has only a name, which ``flavor`` reads from nova."""
     return isinstance(value, dict) and value.keys() == {'name'}
 
 
-def flavor(context, value):
+def flavor(context: Context, value: Any) -> Any:
     """Return a flavor with its extra specs, which are read from nova when the request has only a name.
 
     :param value: {'name': name or id}, {'extra_specs': {…}}, or any other JSON value that a client sent.
@@ -66,7 +69,7 @@ def flavor(context, value):
     return flavors(context, [value['name']])[0]
 
 
-def _read(client):
+def _read(client: adapter.Adapter) -> dict[str, dict[str, Any]]:
     """Return {id: {'name': …, 'extra_specs': {…}}} of all flavors, but of no further page after MAX_FLAVORS."""
     every: dict[str, dict] = {}
     # is_public=none: private flavors, too, for callers who may see them.
@@ -87,7 +90,7 @@ def _read(client):
     return every
 
 
-def _client(context):
+def _client(context: Context) -> adapter.Adapter:
     """Return a client of nova with the token of the request."""
     endpoint, token = context.conf.nova.endpoint_override.rstrip('/'), context.auth_token
     auth = token_endpoint.Token(endpoint, token) if token else noauth.NoAuth(endpoint=endpoint)

@@ -4,13 +4,18 @@ import dataclasses
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
+
+from oslo_config import cfg
 
 from ironic_traits import failures
 from ironic_traits.deploy import base, step_runs, steps, time_limits, wording
 from ironic_traits.inventory.inspection import outcomes
+from ironic_traits.inventory.inspection.outcomes import Outcome
 from ironic_traits.inventory.provisioning import node_states, transitions
 from ironic_traits.inventory.records import deploy_templates
+from ironic_traits.service import Service
 
 LOG = logging.getLogger(__name__)
 
@@ -21,15 +26,12 @@ _IN_DATABASE = 4
 
 @dataclasses.dataclass(frozen=True)
 class _Call:
-    """A call of a driver.
-
-    :ivar task: ironic_traits.deploy.base.Task.
-    """
+    """A call of a driver."""
 
     driver: base.Driver
     task: base.Task
 
-    def outcome(self):
+    def outcome(self) -> Outcome:
         """Call the driver, and return its outcome. All its exceptions become a WorkFailed."""
         task = self.task
         try:
@@ -42,11 +44,11 @@ class _Call:
             LOG.exception('Node %s: the driver failed in "%s"', task.node['uuid'], task.action)
             return self.error(error)
 
-    def error(self, error):
+    def error(self, error: Exception) -> base.WorkFailed:
         """Return the WorkFailed of a call that ended with an exception."""
         return self._failure(f'The driver failed in "{self.task.action}": {type(error).__name__}: {error}')
 
-    def _failure(self, reason, kind=base.WorkFailed):
+    def _failure(self, reason: str, kind: type[base.WorkFailed] = base.WorkFailed) -> base.WorkFailed:
         return kind(step_runs.error(self.task, reason) if self.task.step else reason)
 
 
@@ -62,23 +64,20 @@ class Run:
     """
 
     uuid: str
-    claim: Any = None
-    call: Any = None
+    claim: transitions.Claim | None = None
+    call: _Call | None = None
     call_began: float | None = None
     thread: threading.Thread | None = None
 
 
 class Performer:
-    """Performs transitions in the threads that call it.
+    """Performs transitions in the threads that call it."""
 
-    :param service: ironic_traits.service.Service.
-    """
-
-    def __init__(self, service):
+    def __init__(self, service: Service) -> None:
         self._service = service
         self._database = threading.BoundedSemaphore(_IN_DATABASE)
 
-    def perform(self, run):
+    def perform(self, run: Run) -> None:
         """Perform a transition. Do nothing if another worker has claimed it, or the node was deleted.
 
         :param run: Run; its attributes are set on the way.
@@ -97,24 +96,26 @@ class Performer:
         except failures.NodeNotFound:
             LOG.info('Node %s was deleted while a transition of it was due', run.uuid)
 
-    def end(self, run, seconds):
+    def end(self, run: Run, seconds: float) -> None:
         """End a run whose driver does not return. What the driver returns later is ignored.
 
         :param seconds: how long the call has taken.
         """
+        assert run.call
         outcome = run.call.error(TimeoutError(f'it took longer than {seconds} seconds'))
         try:
             self._settle(run, outcome)
         except failures.NodeNotFound:
             LOG.info('Node %s was deleted while its driver was called', run.uuid)
 
-    def _settle(self, run, outcome):
+    def _settle(self, run: Run, outcome: Outcome) -> None:
+        assert run.claim
         with self._database:
             settled = outcomes.settle(self._service, run.claim, outcome)
             node = node_states.get(self._service, run.uuid)
         wording.log(LOG, run.claim.action, outcome, node, settled)
 
-    def _next(self, claim):
+    def _next(self, claim: transitions.Claim) -> _Call | Outcome:
         """Return what is to be done for a claim: a _Call, or an outcome without one."""
         deploy = self._service.conf.deploy
         if claim.attempts > deploy.max_attempts:
@@ -135,7 +136,7 @@ class Performer:
         except base.WorkFailed as error:
             return error
 
-    def _call(self, driver, claim, node):
+    def _call(self, driver: base.Driver, claim: transitions.Claim, node: dict[str, Any]) -> _Call | base.Done:
         step, arguments = claim.step, claim.arguments
         if not step and steps.KINDS.get(claim.action) == 'deploy':
             arguments = self._with_templates(claim, node)
@@ -146,7 +147,7 @@ class Performer:
             step = planned[0]
         return _Call(driver, base.Task(claim.action, claim.phase, arguments, node, step))
 
-    def _with_templates(self, claim, node):
+    def _with_templates(self, claim: transitions.Claim, node: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a deploy, with the steps of the deploy templates for it."""
         deploy_steps = steps.merged(
             claim.arguments.get('deploy_steps') or [], deploy_templates.steps_of(self._service, node)
@@ -154,7 +155,7 @@ class Performer:
         return claim.arguments | ({'deploy_steps': deploy_steps} if deploy_steps else {})
 
 
-def _check(task, outcome):
+def _check(task: base.Task, outcome: object) -> None:
     if not isinstance(outcome, (base.Done, base.Later, step_runs.Held)):
         raise TypeError(f'it returned {outcome!r}')
     is_blind = isinstance(outcome, base.Done) and not (task.node['power_state'] or outcome.power_state)
@@ -163,5 +164,5 @@ def _check(task, outcome):
         raise base.WorkFailed(f"The driver '{task.node['driver']}' did not determine the power state.")
 
 
-def _is_cleaned(deploy, node):
+def _is_cleaned(deploy: cfg.ConfigOpts.GroupAttr, node: Mapping[str, Any]) -> bool:
     return deploy.automated_clean if node['automated_clean'] is None else node['automated_clean']

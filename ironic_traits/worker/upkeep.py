@@ -6,11 +6,14 @@ Each worker does it. That is harmless: where another one has been, nothing is le
 import contextlib
 import logging
 import threading
+from collections.abc import Callable, Iterator
+from typing import Self
 
 from ironic_traits.changes import change_feed
 from ironic_traits.db.failover import outage
 from ironic_traits.inventory.core import history_purge
 from ironic_traits.inventory.mirrored import mirror_kept_nodes, mirror_leftovers
+from ironic_traits.service import Service
 
 LOG = logging.getLogger(__name__)
 
@@ -28,22 +31,22 @@ class Periodic:
     :param first: seconds until the first call.
     """
 
-    def __init__(self, call, interval, first=0):
+    def __init__(self, call: Callable[[Callable[[], bool]], object], interval: float, first: float = 0) -> None:
         self._call, self._interval, self._first = call, interval, first
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         if self._interval:
             self._thread.start()
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
 
-    def _run(self):
+    def _run(self) -> None:
         seconds = self._first
         while not self._ended.wait(seconds):
             seconds = self._interval
@@ -55,21 +58,21 @@ class Periodic:
 
 
 @contextlib.contextmanager
-def of(service):
+def of(service: Service) -> Iterator[None]:
     """Keep up the database of a service while the ``with`` block lasts."""
     history, changes = service.conf.history, service.conf.changes
     first = min(FIRST, history.purge_interval)
 
-    def purge(is_stopped):
+    def purge(is_stopped: Callable[[], bool]) -> None:
         number = history_purge.purge(service, history.max_entries, history.max_days, is_stopped)
         if number:
             LOG.info('Purged %s entries of the history of nodes', number)
 
-    def number(is_stopped):
+    def number(is_stopped: Callable[[], bool]) -> None:
         while change_feed.number(service) == change_feed.BATCH and not is_stopped():
             pass
 
-    def forget(is_stopped):
+    def forget(is_stopped: Callable[[], bool]) -> None:
         while change_feed.forget(service, changes.keep_days) == change_feed.BATCH and not is_stopped():
             pass
         mirror_kept_nodes.purge(service, service.conf.mirror.keep_deleted)

@@ -22,17 +22,17 @@ class Sender:
     :param path: path of the worker's socket; None if there is no worker to wake.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | None) -> None:
         self._path = path
         self._socket = _socket() if path else None
 
-    def send(self):
+    def send(self) -> None:
         """Wake the worker. Errors are ignored: a worker that is not listening yet finds the work when it polls."""
-        if self._socket:
+        if self._socket and self._path:
             with contextlib.suppress(OSError):
                 self._socket.sendto(b'.', self._path)
 
-    def close(self):
+    def close(self) -> None:
         """Close the socket."""
         if self._socket:
             self._socket.close()
@@ -45,7 +45,7 @@ class Receiver:
     :raises OSError: it cannot be created.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             # A worker that was killed leaves its socket behind.
             os.unlink(path)
@@ -53,7 +53,7 @@ class Receiver:
         self._socket = _socket()
         self._socket.bind(path)
 
-    def wait(self, seconds):
+    def wait(self, seconds: float) -> None:
         """Return after a number of seconds, or as soon as a request wakes the worker."""
         if select.select([self._socket], [], [], seconds)[0]:
             with contextlib.suppress(BlockingIOError):
@@ -61,13 +61,13 @@ class Receiver:
                 while True:
                     self._socket.recv(1)
 
-    def interrupt(self):
+    def interrupt(self) -> None:
         """End a wait. Signal handlers may call this."""
         with contextlib.suppress(OSError):
             self._socket.sendto(b'.', self._path)
 
 
-def receiver():
+def receiver() -> Receiver | None:
     """Create the receiver of a worker that ``ironic-traits-api`` started.
 
     :returns: Receiver; None for other workers, or if the socket cannot be created.
@@ -80,7 +80,7 @@ def receiver():
         return None
 
 
-def _socket():
+def _socket() -> socket.socket:
     result = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     result.setblocking(False)
     return result

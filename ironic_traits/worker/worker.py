@@ -13,7 +13,9 @@ import time
 
 from ironic_traits.db.failover import outage
 from ironic_traits.inventory.provisioning import transitions
+from ironic_traits.service import Service
 from ironic_traits.worker.performer import Performer, Run
+from ironic_traits.worker.wakeup import Receiver
 
 LOG = logging.getLogger(__name__)
 
@@ -27,11 +29,10 @@ SHORTEST = 0.01
 class Worker:
     """A worker, which performs transitions until it is stopped. Any number of workers may share a database.
 
-    :param service: ironic_traits.service.Service.
     :param wakeups: ironic_traits.worker.wakeup.Receiver, by which requests wake it; None to poll only.
     """
 
-    def __init__(self, service, wakeups=None):
+    def __init__(self, service: Service, wakeups: Receiver | None = None) -> None:
         self._service = service
         self._options = service.conf.deploy
         self._performer = Performer(service)
@@ -40,16 +41,16 @@ class Worker:
         #: An item for each transition that has ended, and for a stop. Unlike an Event, signal handlers may use it.
         self._changes: queue.SimpleQueue[None] = queue.SimpleQueue()
         #: The transitions that are performed now. All threads change it.
-        self._runs = set()
+        self._runs: set[Run] = set()
         #: Transitions whose driver has not returned in time.
-        self._lost = []
+        self._lost: list[Run] = []
 
-    def stop(self):
+    def stop(self) -> None:
         """Stop ``run`` after the transitions that it performs now. Signal handlers may call this."""
         self._stopped.set()
         self._wake()
 
-    def run(self):
+    def run(self) -> None:
         """Perform transitions until ``stop`` is called."""
         pause = 0
         while not self._stopped.is_set():
@@ -66,7 +67,7 @@ class Worker:
             self._wait(self._options.poll_interval)
             self._end_overdue()
 
-    def _begin_due(self):
+    def _begin_due(self) -> int:
         """Begin transitions that are due now, as long as there are free threads. Return how many."""
         busy = {run.uuid for run in list(self._runs)}
         free = self._options.threads - len(busy)
@@ -85,7 +86,7 @@ class Worker:
                 raise
         return len(begun)
 
-    def _perform(self, run):
+    def _perform(self, run: Run) -> None:
         """Perform a transition, in its thread."""
         try:
             self._performer.perform(run)
@@ -96,12 +97,12 @@ class Worker:
             self._runs.discard(run)
             self._wake()
 
-    def _end_overdue(self):
+    def _end_overdue(self) -> None:
         """End the transitions whose driver does not return. Their threads are left alone: nothing can end a thread."""
         for run in list(self._runs):
             if self._seconds_left(run) > 0:
                 continue
-            self._lost = [each for each in self._lost if each.thread.is_alive()] + [run]
+            self._lost = [each for each in self._lost if each.thread and each.thread.is_alive()] + [run]
             self._runs.discard(run)
             try:
                 self._performer.end(run, self._options.lease_seconds)
@@ -112,17 +113,17 @@ class Worker:
             self._lost = []
             self.stop()
 
-    def _seconds_left(self, run):
+    def _seconds_left(self, run: Run) -> float:
         """Return how many seconds the driver's call may still take; infinity if none is under way."""
         began = run.call_began
         return math.inf if began is None else began + self._options.lease_seconds - time.monotonic()
 
-    def _wake(self):
+    def _wake(self) -> None:
         self._changes.put(None)
         if self._wakeups:
             self._wakeups.interrupt()
 
-    def _wait(self, seconds):
+    def _wait(self, seconds: float) -> bool:
         """Wait for a time, or until something changes or a lease ends. Return whether something has changed."""
         seconds = max(0, min([seconds, *map(self._seconds_left, list(self._runs))]))
         has_changed = False

@@ -8,7 +8,6 @@ from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
 
-from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Writer as Database
 from ironic_traits.db.engine import retried
@@ -26,6 +25,10 @@ class Actor(Protocol):
     @property
     def project_id(self) -> str | None:
         """The project; None without a project."""
+
+
+class Request(Actor, Database, Protocol):
+    """An Actor with its database: a Context, or a Service."""
 
 
 class Writer(NamedTuple):
@@ -52,7 +55,7 @@ class Writers:
         self._ids: dict[Writer, int] = {}
         self._writers: dict[int, Writer] = {}
 
-    def id_of(self, context: Context, source: str) -> int:
+    def id_of(self, context: Request, source: str) -> int:
         """Return the id of the writer of a request.
 
         Call it before the transaction: a new writer is stored in a separate transaction.

@@ -280,9 +280,9 @@ def _refuse(context: Context, instances: Sequence[str], node_request: NodeReques
     refusals = [] if node_request.idents is None else _refusals(context, instances, node_request)
     if not is_last and (sum(refusal is None for _, refusal in refusals) >= needed or _are_reserved(context, instances)):
         return
-    if node_request.idents is None:
+    if node_request.idents is None and explanation:
         raise failures.NoMatch(needed, explanation)
-    raise failures.NothingToReserve(needed, [each for each in refusals if each[1]], explanation)
+    raise failures.NothingToReserve(needed, [(ident, why) for ident, why in refusals if why], explanation)
 
 
 def _are_reserved(context: Context, instances: Sequence[str]) -> bool:

@@ -166,6 +166,7 @@ def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
             if values.get('parent_node'):
                 values['parent_node'] = node_parents.resolved(context, connection, values)
             inserted = connection.execute(sa.insert(tables.nodes).values(with_masks(tables.nodes, values)))
+            assert inserted.inserted_primary_key
             node_providers.create(connection, inserted.inserted_primary_key.id)
             change_feed.record(connection, change_feed.NODE, [values['uuid']])
             history.record(connection, created(context, values, None))

@@ -27,9 +27,10 @@ def list_all(context: Context, grant: Grant, at: datetime.datetime) -> list[str]
     with context.read() as connection:
         history.check_past(connection, 'at', at)
         node = single_node.read(connection, grant.ident, (tables.nodes.c.uuid,))
-        present, *since = connection.execute(_statement(node.uuid, at)).all() or [None]
-        if present is None:
+        rows = connection.execute(_statement(node.uuid, at)).all()
+        if not rows:
             raise failures.NodeNotFound(node=grant.ident)
+        present, *since = rows
         if present.id is None:
             raise failures.TraitsNotKnown(
                 node=node.uuid, at=_text(at), begin=_begin(history.first_moment(connection, node.uuid))

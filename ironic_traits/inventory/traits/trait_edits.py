@@ -263,4 +263,4 @@ def exceeding(context: Context, nodes: Sequence[Mapping[str, Any]], count: int) 
     named = ', '.join(each['name'] or each['uuid'] for each in nodes[:MAX_NAMED])
     more = ', …' if count > MAX_NAMED else ''
     limit = context.conf.inventory.max_traits_per_node
-    return failures.EditExceedsLimit(list(nodes), count=count, limit=limit, names=named + more)
+    return failures.EditExceedsLimit(nodes, count=count, limit=limit, names=named + more)
