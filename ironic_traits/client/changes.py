@@ -61,9 +61,9 @@ class Changes(Requests):
             if response.status_code >= 400:
                 raise Failed(response.status_code, response.reason, response_document(response))
             event: dict[str, str] = {}
-            for line in response.iter_lines(chunk_size=1, decode_unicode=True):
+            for line in response.iter_lines(chunk_size=1):
                 if not line:
                     yield event
                     event = {}
-                name, _, value = line.partition(': ')
+                name, _, value = line.decode().partition(': ')
                 event[name] = value

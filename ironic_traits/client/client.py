@@ -9,7 +9,7 @@ If a name or uuid in a path is empty, ``.`` or ``..``, or has a slash, a method 
 """
 
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ironic_traits.client.changes import Changes
@@ -23,11 +23,11 @@ class Client(RuleRuns, Changes):
     """A client of one service.
 
     :param connection: an openstacksdk Connection, or a keystoneauth Session.
-    :param version: version of the API, a string.
+    :param version: version of the API.
     :param options: for a Session, arguments of keystoneauth's Adapter: ``endpoint_override``, ``region_name``, ….
     """
 
-    def reserve(self, instance_uuid, nodes=None, **request) -> dict[str, Any]:
+    def reserve(self, instance_uuid: str, nodes: Sequence[str] | None = None, **request: Any) -> dict[str, Any]:
         """Hold a node for an instance.
 
         :param instance_uuid: uuid of the instance.
@@ -39,7 +39,9 @@ class Client(RuleRuns, Changes):
         body = {'instance_uuid': instance_uuid, **_without_none(node_uuid=nodes), **request}
         return self.ask('POST', '/v1/reservations', body)['reservation']
 
-    def reserve_all(self, instance_uuids, nodes=None, **request) -> list[dict[str, Any]]:
+    def reserve_all(
+        self, instance_uuids: Sequence[str], nodes: Sequence[str] | None = None, **request: Any
+    ) -> list[dict[str, Any]]:
         """Hold a node for each of several instances. If one cannot get a node, hold no nodes.
 
         :param instance_uuids: uuids of the instances. The other arguments are those of ``reserve``.
@@ -49,35 +51,35 @@ class Client(RuleRuns, Changes):
         body = {'instance_uuids': instance_uuids, **_without_none(node_uuid=nodes), **request}
         return self.ask('POST', '/v1/reservations', body)['reservations']
 
-    def reservations(self, **query) -> Iterator[dict[str, Any]]:
+    def reservations(self, **query: Any) -> Iterator[dict[str, Any]]:
         """Generate the reservations that have not expired.
 
         :param query: ``node``, ``instance_uuid``, ``fields``, ``sort_key``, ….
         """
         return self.pages('/v1/reservations', 'reservations', query)
 
-    def reservation(self, uuid) -> dict[str, Any]:
+    def reservation(self, uuid: str) -> dict[str, Any]:
         """Return a reservation.
 
         :raises Failed: it does not exist (404).
         """
         return self.ask('GET', f'/v1/reservations/{segment(uuid)}')['reservation']
 
-    def renew(self, uuid, **until) -> dict[str, Any]:
+    def renew(self, uuid: str, **until: Any) -> dict[str, Any]:
         """Set a new expiry of a reservation.
 
         :param until: ``expires_in`` or ``expires_at``. Without either, the reservation gets the default lifetime.
         """
         return self.ask('POST', f'/v1/reservations/{segment(uuid)}/renew', until)['reservation']
 
-    def release(self, uuid) -> None:
+    def release(self, uuid: str) -> None:
         """Delete a reservation, which releases its node.
 
         :raises Failed: it does not exist (404).
         """
         self.ask('DELETE', f'/v1/reservations/{segment(uuid)}')
 
-    def match(self, **request) -> dict[str, Any]:
+    def match(self, **request: Any) -> dict[str, Any]:
         """Find the nodes that match a request. With ``instance_uuid``, check the instance's own nodes instead.
 
         :param request: ``flavor``, ``image``, ``required``, ``required_any``, ``forbidden``, ``preferred``,
@@ -86,7 +88,7 @@ class Client(RuleRuns, Changes):
         """
         return self.ask('POST', '/v1/matches', request)
 
-    def capacity(self, **request) -> dict[str, Any]:
+    def capacity(self, **request: Any) -> dict[str, Any]:
         """Count the nodes that match flavors: how many are free, held, or not available.
 
         :param request: ``flavors`` ([{'name': …, 'extra_specs': {…}}, …]) or ``nova_flavors`` (names, or True for all);
@@ -95,7 +97,7 @@ class Client(RuleRuns, Changes):
         """
         return self.ask('POST', '/v1/capacity', request)
 
-    def drift(self, **request) -> dict[str, Any]:
+    def drift(self, **request: Any) -> dict[str, Any]:
         """Find where flavors, images and nodes no longer fit together.
 
         :param request: ``flavors`` or ``nova_flavors``, as for ``capacity``; ``images`` ([{'name', 'properties'}, …]).
@@ -104,7 +106,13 @@ class Client(RuleRuns, Changes):
         return self.ask('POST', '/v1/drift', request)
 
     def nodes(
-        self, traits=(), traits_any=(), not_traits=(), not_traits_any=(), trait_source='', **query
+        self,
+        traits: Iterable[str] = (),
+        traits_any: Iterable[str] = (),
+        not_traits: Iterable[str] = (),
+        not_traits_any: Iterable[str] = (),
+        trait_source: str = '',
+        **query: Any,
     ) -> Iterator[dict[str, Any]]:
         """Generate the nodes that pass filters of traits, each a list of names.
 
@@ -112,7 +120,7 @@ class Client(RuleRuns, Changes):
         :param traits_any: nodes with at least one of these traits.
         :param not_traits: nodes that lack at least one of these traits.
         :param not_traits_any: nodes with none of these traits.
-        :param trait_source: nodes on which this source holds a trait, a string.
+        :param trait_source: nodes on which this source holds a trait.
         :param query: other filters, ``fields``, ``sort_key``, ….
         """
         filters = {
@@ -127,7 +135,7 @@ class Client(RuleRuns, Changes):
         }
         return self.pages('/v1/nodes', 'nodes', trait_query | query)
 
-    def traits(self, node, at=None) -> list[str]:
+    def traits(self, node: str, at: str | None = None) -> list[str]:
         """Return the traits of a node, sorted.
 
         :param node: its uuid or name.
@@ -136,7 +144,7 @@ class Client(RuleRuns, Changes):
         """
         return self.ask('GET', f'/v1/nodes/{segment(node)}/traits', query=_without_none(at=at))['traits']
 
-    def trait_details(self, node) -> dict[str, list[dict[str, Any]]]:
+    def trait_details(self, node: str) -> dict[str, list[dict[str, Any]]]:
         """Return the traits of a node with the sources that hold them, and the vetoes.
 
         :param node: its uuid or name.
@@ -144,7 +152,7 @@ class Client(RuleRuns, Changes):
         """
         return self.ask('GET', f'/v1/nodes/{segment(node)}/traits', query={'detail': 'true'})
 
-    def set_traits(self, node, traits, source=None) -> list[str]:
+    def set_traits(self, node: str, traits: Iterable[str], source: str | None = None) -> list[str]:
         """Set the traits of a node, or those that a source holds on it.
 
         :param node: its uuid or name.
@@ -156,7 +164,7 @@ class Client(RuleRuns, Changes):
         response = self.ask('PUT', f'/v1/nodes/{segment(node)}/traits', body, query)
         return (response or {}).get('vetoed', [])
 
-    def add_trait(self, node, trait, source=None) -> None:
+    def add_trait(self, node: str, trait: str, source: str | None = None) -> None:
         """Add a trait to a node.
 
         :param source: as for ``set_traits``.
@@ -164,7 +172,7 @@ class Client(RuleRuns, Changes):
         """
         self.ask('PUT', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}', query=_without_none(source=source))
 
-    def remove_trait(self, node, trait, source=None) -> None:
+    def remove_trait(self, node: str, trait: str, source: str | None = None) -> None:
         """Remove a trait from a node, or a source's hold on it.
 
         :param source: as for ``set_traits``. The node keeps the trait while another source holds it.
@@ -172,7 +180,7 @@ class Client(RuleRuns, Changes):
         """
         self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}', query=_without_none(source=source))
 
-    def remove_traits(self, node, source=None) -> None:
+    def remove_traits(self, node: str, source: str | None = None) -> None:
         """Remove all traits from a node, or all that a source holds on it.
 
         :param source: as for ``set_traits``.
@@ -180,14 +188,16 @@ class Client(RuleRuns, Changes):
         """
         self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits', query=_without_none(source=source))
 
-    def lift_veto(self, node, trait) -> None:
+    def lift_veto(self, node: str, trait: str) -> None:
         """Allow all sources to add a trait to a node again.
 
         :raises Failed: the trait is not vetoed (404).
         """
         self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}/veto')
 
-    def edit_traits(self, digest=None, limit=None, marker=None, **edit) -> dict[str, Any]:
+    def edit_traits(
+        self, digest: str | None = None, limit: int | None = None, marker: str | None = None, **edit: Any
+    ) -> dict[str, Any]:
         """Preview or execute one edit of the traits of many nodes.
 
         Without ``digest``, return a preview, and change nothing. With the ``digest`` of a preview, execute the same
@@ -213,7 +223,7 @@ class Client(RuleRuns, Changes):
         """Return the mirrors of other clouds."""
         return self.ask('GET', '/v1/mirrors')['mirrors']
 
-    def mirror(self, name) -> dict[str, Any]:
+    def mirror(self, name: str) -> dict[str, Any]:
         """Return the mirror of a cloud, with its conflicts.
 
         :param name: name of the cloud.
@@ -221,7 +231,7 @@ class Client(RuleRuns, Changes):
         """
         return self.ask('GET', f'/v1/mirrors/{segment(name)}')
 
-    def inventory(self, node, previous=False) -> dict[str, Any]:
+    def inventory(self, node: str, previous: bool = False) -> dict[str, Any]:
         """Return the data of the last inspection of a node: {'inventory': {…}, 'plugin_data': {…}}.
 
         :param node: uuid or name.
@@ -231,7 +241,7 @@ class Client(RuleRuns, Changes):
         query = {'previous': 'true'} if previous else None
         return self.ask('GET', f'/v1/nodes/{segment(node)}/inventory', query=query)
 
-    def set_inventory(self, node, document) -> dict[str, Any]:
+    def set_inventory(self, node: str, document: Any) -> dict[str, Any]:
         """Store data of an inspection of a node. The inspection rules change the traits of the node accordingly.
 
         :param node: uuid or name.
@@ -241,21 +251,21 @@ class Client(RuleRuns, Changes):
         """
         return self.ask('PUT', f'/v1/nodes/{segment(node)}/inventory', document)
 
-    def catalogue(self, **query) -> Iterator[dict[str, Any]]:
+    def catalogue(self, **query: Any) -> Iterator[dict[str, Any]]:
         """Generate the traits of the catalogue: what they mean, how many nodes have them, and which are retired.
 
         :param query: ``name`` ("in:A,B" or "startswith:P"), ``custom``, ``retired``, ``in_use``, ``all``, ``limit``.
         """
         return self.pages('/v1/traits', 'traits', query)
 
-    def trait(self, name) -> dict[str, Any]:
+    def trait(self, name: str) -> dict[str, Any]:
         """Return a trait of the catalogue.
 
         :raises Failed: it does not exist (404).
         """
         return self.ask('GET', f'/v1/traits/{segment(name)}')
 
-    def update_trait(self, name, **changes) -> dict[str, Any]:
+    def update_trait(self, name: str, **changes: Any) -> dict[str, Any]:
         """Describe or retire a trait, and return it.
 
         :param changes: ``description``, ``retired``, ``replaced_by``; None removes the value.
@@ -263,7 +273,7 @@ class Client(RuleRuns, Changes):
         """
         return self.ask('PUT', f'/v1/traits/{segment(name)}', changes)
 
-    def deploy(self, node, reservation_uuid=None, **more) -> None:
+    def deploy(self, node: str, reservation_uuid: str | None = None, **more: Any) -> None:
         """Start the deployment of a node.
 
         :param node: its uuid or name.
@@ -274,7 +284,9 @@ class Client(RuleRuns, Changes):
         body = {'target': 'active', **_without_none(reservation_uuid=reservation_uuid), **more}
         self.ask('PUT', f'/v1/nodes/{segment(node)}/states/provision', body)
 
-    def import_inventory(self, document, source=None, prune=False) -> Iterator[dict[tuple[str, str], int]]:
+    def import_inventory(
+        self, document: Any, source: str | None = None, prune: bool = False
+    ) -> Iterator[dict[tuple[str, str], int]]:
         """Import a document (``ironic_traits.transfer``), node by node.
 
         When a node fails, the nodes imported before it stay. New nodes begin in their initial state, and are not
@@ -315,7 +327,7 @@ class Client(RuleRuns, Changes):
         return exports.export(self, mirrored).document
 
 
-def segment(name) -> str:
+def segment(name: object) -> str:
     """Return a name or a uuid, encoded as one segment of a path of the API.
 
     :raises ValueError: it is empty, ``.`` or ``..``, or has a slash. The request would be for another path: servers
@@ -329,5 +341,5 @@ def segment(name) -> str:
     return urllib.parse.quote(text, safe='')
 
 
-def _without_none(**values):
+def _without_none(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}

@@ -2,10 +2,11 @@
 
 import json
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
+import requests
 from keystoneauth1 import adapter
 
 SERVICE_TYPE = 'baremetal'
@@ -31,7 +32,7 @@ class Failed(Exception):
     :ivar digest: the digest of a new preview, for an edit of traits whose preview is outdated; None for other errors.
     """
 
-    def __init__(self, status, reason, document):
+    def __init__(self, status: int, reason: str, document: Mapping[str, Any]) -> None:
         super().__init__(_message(document) or f'{status} {reason}')
         self.status = status
         self.code = document.get('code')
@@ -44,11 +45,11 @@ class Requests:
     """The requests of a client of one service.
 
     :param connection: an openstacksdk Connection, or a keystoneauth Session.
-    :param version: version of the API, a string.
+    :param version: version of the API.
     :param options: for a Session, arguments of keystoneauth's Adapter: ``endpoint_override``, ``region_name``, ….
     """
 
-    def __init__(self, connection, version=VERSION, **options):
+    def __init__(self, connection: Any, version: str = VERSION, **options: Any) -> None:
         if hasattr(connection, SERVICE_TYPE):
             self._adapter = getattr(connection, SERVICE_TYPE)
         else:
@@ -57,7 +58,7 @@ class Requests:
         #: The version of the last response; None before the first one.
         self._served: str | None = None
 
-    def find(self, path) -> dict[str, Any] | None:
+    def find(self, path: str) -> dict[str, Any] | None:
         """Return the document at a path; None if the response is 404.
 
         :param path: path that begins with /v1.
@@ -70,7 +71,7 @@ class Requests:
                 return None
             raise
 
-    def pages(self, path, key, query) -> Iterator[dict[str, Any]]:
+    def pages(self, path: str, key: str, query: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Generate the items of all pages of a list.
 
         :param path: path of the list, which begins with /v1.
@@ -86,13 +87,13 @@ class Requests:
             [marker] = urllib.parse.parse_qs(urllib.parse.urlsplit(page['next']).query)['marker']
             query = query | {'marker': marker}
 
-    def ask(self, method, path, document=None, query=None):
+    def ask(self, method: str, path: str, document: Any = None, query: Mapping[str, Any] | None = None) -> Any:
         """Send a request of the Bare Metal API.
 
         :param method: HTTP method.
         :param path: path that begins with /v1.
         :param document: body, to be encoded as JSON; None for no body.
-        :param query: query parameters, a dict; None for no parameters.
+        :param query: query parameters; None for no parameters.
         :returns: the decoded body of the response; None if it is empty.
         :raises Failed: an error response.
         """
@@ -113,10 +114,18 @@ class Requests:
         if self._served is None:
             # Which version is the latest, and whether the service has the version, says its first response.
             self.ask('GET', '/v1')
-        return {'include_children': 'true'} if _minor(self._served) >= _CHILDREN_SINCE else {}
+        return {'include_children': 'true'} if _minor(self._served or self._version) >= _CHILDREN_SINCE else {}
 
-    def send(self, method, path, document, query, headers=None, **options):
-        """Send a request, and return the response, whatever its status: requests.Response.
+    def send(
+        self,
+        method: str,
+        path: str,
+        document: Any,
+        query: Mapping[str, Any] | None,
+        headers: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> requests.Response:
+        """Send a request, and return the response, whatever its status.
 
         :param options: further arguments of keystoneauth's Adapter.
         """
@@ -128,7 +137,7 @@ class Requests:
             json=document,
             params=query,
             microversion=self._version,
-            headers={_VERSION: self._version} | (headers or {}),
+            headers={_VERSION: self._version, **(headers or {})},
             raise_exc=False,
             # openstacksdk would retry a 409 for 15 seconds, which is useless when a node is reserved.
             status_code_retries=0,
@@ -138,11 +147,11 @@ class Requests:
         return response
 
 
-def _minor(version):
+def _minor(version: str) -> int:
     return int(version.partition('.')[2] or 0)
 
 
-def response_document(response) -> dict[str, Any]:
+def response_document(response: requests.Response) -> dict[str, Any]:
     """Return the JSON document of a response; {} if it has none."""
     try:
         document = response.json()
@@ -151,9 +160,9 @@ def response_document(response) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _message(document):
+def _message(document: Mapping[str, Any]) -> Any:
     """Return the message of an error response. Ironic encodes it as a JSON document in a string."""
-    message = document.get('error_message')
+    message: Any = document.get('error_message')
     try:
         message = json.loads(message)
     except (TypeError, ValueError):

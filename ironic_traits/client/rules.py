@@ -11,7 +11,7 @@ _OUTDATED = 'baremetal.inspection.outdated'
 class RuleRuns(Requests):
     """Previews of inspection rules, and runs over the stored data of nodes."""
 
-    def preview_rules(self, **request) -> Iterator[dict[str, Any]]:
+    def preview_rules(self, **request: Any) -> Iterator[dict[str, Any]]:
         """Generate the pages of a preview: what inspection rules would do on nodes.
 
         ::
@@ -33,7 +33,7 @@ class RuleRuns(Requests):
             digest = page.get('digest')
             yield page
 
-    def apply_rules(self, digest, **request) -> Iterator[dict[str, Any]]:
+    def apply_rules(self, digest: str, **request: Any) -> Iterator[dict[str, Any]]:
         """Run the inspection rules in force over the stored data of nodes, while the result is iterated.
 
         ::
@@ -53,7 +53,7 @@ class RuleRuns(Requests):
         """
         yield from self._pages('/v1/inspection_rules/apply', {'digest': digest, **request})
 
-    def _pages(self, path, body):
+    def _pages(self, path: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
         while True:
             page = self.ask('POST', path, body)
             yield page
@@ -62,6 +62,6 @@ class RuleRuns(Requests):
             body = body | {'marker': page['next']}
 
 
-def _outdated(digest):
+def _outdated(digest: str) -> Failed:
     message = 'The rules in force, the selected nodes or the data of their inspections have changed in the meantime.'
     return Failed(409, 'Conflict', {'error_message': message, 'code': _OUTDATED, 'digest': digest})

@@ -3,10 +3,12 @@
 python-ironicclient and osc-placement provide the other commands. Hooks of cliff add options to some of them.
 """
 
+from typing import Any
+
 from ironic_traits.client import Client
 
 
-def client(app, **options):
+def client(app: Any, **options: Any) -> Client:
     """Return a client with the endpoint and the credentials of python-ironicclient's commands.
 
     :param app: the cliff application.

@@ -1,5 +1,9 @@
 """openstack baremetal capacity"""
 
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 import yaml
 from cliff import columns
 from osc_lib import exceptions
@@ -20,7 +24,7 @@ class Capacity(commands.Lister):
     The nodes themselves do not change.
     """
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_flavor_options(parser)
         requests.add_options(parser)
@@ -45,7 +49,7 @@ class Capacity(commands.Lister):
         )
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         _check_flavor_options(parsed_args)
         body = flavors(self.app, parsed_args) | _what_if(parsed_args)
         if parsed_args.by:
@@ -63,11 +67,11 @@ class Capacity(commands.Lister):
 class Figure(columns.FormattableColumn):
     """A number of nodes, and by how much it would change."""
 
-    def human_readable(self):
+    def human_readable(self) -> str:
         number, difference = self._value
         return f'{number} ({difference:+})' if difference else str(number)
 
-    def machine_readable(self):
+    def machine_readable(self) -> int | dict[str, int]:
         number, difference = self._value
         return number if difference is None else {'now': number, 'difference': difference}
 
@@ -75,15 +79,15 @@ class Figure(columns.FormattableColumn):
 class Reasons(columns.FormattableColumn):
     """Why nodes are not available: {reason: (number of nodes, by how much it would change)}."""
 
-    def human_readable(self):
+    def human_readable(self) -> str:
         words = ((Figure(figures).human_readable(), clauses.reason(code)) for code, figures in self._value.items())
         return ', '.join(map(' '.join, words))
 
-    def machine_readable(self):
+    def machine_readable(self) -> dict[str, int | dict[str, int]]:
         return {reason: Figure(figures).machine_readable() for reason, figures in self._value.items()}
 
 
-def add_flavor_options(parser, required=False):
+def add_flavor_options(parser: argparse.ArgumentParser, required: bool = False) -> None:
     """Add the options that choose flavors.
 
     :param required: whether one of them is required.
@@ -104,7 +108,7 @@ def add_flavor_options(parser, required=False):
     )
 
 
-def flavors(app, parsed):
+def flavors(app: Any, parsed: argparse.Namespace) -> dict[str, Any]:
     """Return the flavors that the options name, as a part of a request: {'nova_flavors': …} or {'flavors': …}.
 
     :raises osc_lib.exceptions.CommandError: the file cannot be read, or has no flavors.
@@ -116,7 +120,7 @@ def flavors(app, parsed):
     return {'flavors': [{'name': parsed.flavor or 'request', **requests.request(app, parsed)}]}
 
 
-def _check_flavor_options(parsed):
+def _check_flavor_options(parsed: argparse.Namespace) -> None:
     """Raise CommandError if the options both name flavors and state requirements."""
     requirements = ', '.join(requests.used(parsed))
     options = {'--flavors': parsed.flavors, '--flavors-from-nova': parsed.flavors_from_nova}
@@ -127,7 +131,7 @@ def _check_flavor_options(parsed):
             )
 
 
-def _read(path):
+def _read(path: str) -> dict[str, dict[str, Any]]:
     try:
         with open(0 if path == '-' else path, encoding='utf-8') as file:
             document = yaml_documents.load(file.read())
@@ -138,7 +142,7 @@ def _read(path):
     return {str(name): specs for name, specs in document.items()}
 
 
-def _what_if(parsed):
+def _what_if(parsed: argparse.Namespace) -> dict[str, Any]:
     """Return the supposed changes, as a part of a request.
 
     :raises osc_lib.exceptions.CommandError: an option needs another one.
@@ -155,7 +159,7 @@ def _what_if(parsed):
     return body | {'with': [each | traits for each in chosen]}
 
 
-def _rows(flavor):
+def _rows(flavor: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     """Generate the rows of a flavor: one for all nodes, and one for each group."""
     yield '', '', *_cells(flavor)
     for by, groups in flavor['by'].items():
@@ -163,7 +167,7 @@ def _rows(flavor):
             yield by, '-' if group['value'] is None else group['value'], *_cells(group)
 
 
-def _cells(figures):
+def _cells(figures: Mapping[str, Any]) -> Iterator[columns.FormattableColumn]:
     difference = figures.get('difference')
     for name in _FIGURES:
         yield Figure((figures[name], difference and difference[name]))

@@ -1,6 +1,8 @@
 """The base classes of the commands: control characters in what a command prints are escaped."""
 
+import argparse
 import logging
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cliff import hooks
@@ -8,13 +10,18 @@ from osc_lib.command import command
 
 from ironic_traits import printing
 
+#: The columns and the rows of a list.
+Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
+#: The names and the values of the fields of one object.
+Row = tuple[Sequence[str], Sequence[Any]]
+
 
 class _Escaping:
     """A command that prints names, messages and facts of others."""
 
     app: Any
 
-    def run(self, parsed_args):
+    def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command."""
         _escape_output(self.app)
         return super().run(parsed_args)  # type: ignore[misc]
@@ -40,18 +47,18 @@ class Hook(hooks.CommandHook):
         """The cliff application."""
         return self.cmd.app
 
-    def get_epilog(self):
+    def get_epilog(self) -> str:
         return ''
 
-    def before(self, parsed_args):
+    def before(self, parsed_args: argparse.Namespace) -> argparse.Namespace:
         _escape_output(self.app)
         return parsed_args
 
-    def after(self, parsed_args, return_code):
+    def after(self, parsed_args: argparse.Namespace, return_code: Any) -> Any:
         return return_code
 
 
-def _escape_output(app):
+def _escape_output(app: Any) -> None:
     """Escape control characters in all that a client prints from now on: tables, and the messages of failures.
 
     :param app: the cliff application.

@@ -1,5 +1,9 @@
 """openstack baremetal drift"""
 
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from ironic_traits import clauses, osc
 from ironic_traits.osc import capacity, commands, requests
 
@@ -13,7 +17,7 @@ class Drift(commands.Lister):
     traits that are used, and traits that images require and no node has.
     """
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         capacity.add_flavor_options(parser, required=True)
         parser.add_argument(
@@ -21,7 +25,7 @@ class Drift(commands.Lister):
         )
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         body = capacity.flavors(self.app, parsed_args)
         if parsed_args.images_from_glance:
             body['images'] = requests.images(self.app)
@@ -31,7 +35,7 @@ class Drift(commands.Lister):
         return _COLUMNS, list(_rows(response))
 
 
-def _rows(response):
+def _rows(response: Mapping[str, Any]) -> Iterator[tuple[str, str, int, str]]:
     for flavor in response['unsatisfied']:
         relaxation = flavor['relaxation']
         yield 'flavor without nodes', flavor['name'], 0, clauses.relaxation(relaxation) if relaxation else ''

@@ -1,27 +1,31 @@
 """Explanations of POST /v1/matches, as tables."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from cliff import columns
 
 from ironic_traits.clauses import rejecting, requirement
+from ironic_traits.osc import commands
 
 
 class Clauses(columns.FormattableColumn):
     """Clauses: in words in tables, as codes in the formats for programs."""
 
-    def human_readable(self):
+    def human_readable(self) -> str:
         return '; '.join(map(requirement, self._value))
 
-    def machine_readable(self):
+    def machine_readable(self) -> list[str]:
         return self._value
 
 
-def requirement_rows(explanation):
+def requirement_rows(explanation: Mapping[str, Any]) -> commands.Table:
     """Return (columns, rows) of a table with the numbers of nodes that each requirement rules out."""
     rows = [(requirement(each['clause']), each['rejected'], each['rejected_only']) for each in rejecting(explanation)]
     return ('Requirement', 'Nodes ruled out', 'By it alone'), rows
 
 
-def nearest_rows(explanation):
+def nearest_rows(explanation: Mapping[str, Any]) -> commands.Table:
     """Return (columns, rows) of a table with the nodes that come closest, and what they lack."""
     rows = [(miss.get('name') or miss['node'], Clauses(miss['rejected_by'])) for miss in explanation['near_misses']]
     return ('Closest node', 'Unmet requirements'), rows

@@ -1,5 +1,6 @@
 """openstack baremetal inventory …"""
 
+import argparse
 import sys
 
 import tqdm
@@ -17,7 +18,7 @@ class ExportInventory(commands.Command):
     import'.
     """
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('file', metavar='<file>', help='JSON if the name ends in .json, else YAML; - for stdout')
         parser.add_argument('--force', action='store_true', help='Overwrite the file if it exists')
@@ -28,7 +29,7 @@ class ExportInventory(commands.Command):
         )
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
         client = osc.client(self.app, version='latest')
         try:
             files.check_free(parsed_args.file, parsed_args.force)
@@ -53,7 +54,7 @@ class ImportInventory(commands.Lister):
     are updated. Nodes that are not in the file stay unchanged.
     """
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('file', metavar='<file>', help='JSON or YAML; - for stdin')
         parser.add_argument(
@@ -70,7 +71,7 @@ class ImportInventory(commands.Lister):
         )
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         if parsed_args.prune and parsed_args.source is None:
             raise exceptions.CommandError('--prune needs --source.')
         try:
@@ -97,7 +98,7 @@ class ImportInventory(commands.Lister):
         return ('What', 'Done', 'Number'), [(*key, number) for key, number in sorted(importer.counts.items())]
 
 
-def _units(path):
+def _units(path: str) -> list[documents.Unit]:
     """Return the units of the document in a file, as ``documents.units``.
 
     :raises exceptions.CommandError: the document is invalid; the message lists all problems.

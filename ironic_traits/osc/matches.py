@@ -1,5 +1,9 @@
 """openstack baremetal match"""
 
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
 from osc_lib.cli import format_columns
 
 from ironic_traits import clauses, osc
@@ -22,7 +26,7 @@ class Match(commands.Lister):
     #: The explanation for --explain; None without that option.
     _explanation = None
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         requests.add_options(parser)
         parser.add_argument('--limit', metavar='<limit>', type=int, help='Maximum number of nodes (default: 100)')
@@ -33,7 +37,7 @@ class Match(commands.Lister):
         mode.add_argument('--explain', action='store_true', help='Show why nodes do not match')
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         request = requests.request(self.app, parsed_args)
         if parsed_args.limit is not None:
             request['limit'] = parsed_args.limit
@@ -57,7 +61,7 @@ class Match(commands.Lister):
             for node in response['nodes']
         ]
 
-    def produce_output(self, parsed_args, column_names, data):
+    def produce_output(self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any) -> int:
         """In the table format, print an explanation as several tables, and print no empty table."""
         if parsed_args.formatter == 'table':
             if self._explanation and not parsed_args.columns:
@@ -67,12 +71,12 @@ class Match(commands.Lister):
                 return 0
         return super().produce_output(parsed_args, column_names, data)
 
-    def _explain(self, explanation):
+    def _explain(self, explanation: Mapping[str, Any]) -> None:
         """Print to stderr why no node matches. Stdout is for the nodes."""
         for sentence in (f'{clauses.headline(explanation)}.', *clauses.sentences(explanation)):
             print(sentence, file=self.app.stderr)
 
-    def _print_explanation(self, explanation, parsed_args):
+    def _print_explanation(self, explanation: Mapping[str, Any], parsed_args: argparse.Namespace) -> None:
         output = self.app.stdout
         print(f'{clauses.headline(explanation)}.', file=output)
         for table in (explanations.requirement_rows, explanations.nearest_rows):
@@ -83,7 +87,7 @@ class Match(commands.Lister):
             print(clauses.relaxation(relaxation), file=output)
 
 
-def _held(response):
+def _held(response: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     for provider in response['providers']:
         missing = [*provider['missing'], *(' or '.join(names) for names in provider.get('missing_any', []))]
         lists = (format_columns.ListColumn(names) for names in (missing, provider['forbidden']))
@@ -91,7 +95,7 @@ def _held(response):
         yield provider['uuid'], response['satisfied'], *lists
 
 
-def _explained(explanation):
+def _explained(explanation: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     yield 'considered', Clauses([]), explanation['considered'], None
     yield 'matched', Clauses([]), explanation['matched'], None
     for clause in clauses.rejecting(explanation):

@@ -1,5 +1,7 @@
 """openstack baremetal mirror list, show"""
 
+import argparse
+
 from ironic_traits import osc
 from ironic_traits.osc import commands
 
@@ -24,7 +26,7 @@ _COLUMNS = (
 class ListMirror(commands.Lister):
     """List the mirrors of other clouds: whether they are up to date, and how many nodes they have"""
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         mirrors = osc.client(self.app).mirrors()
         labels = tuple(name.replace('_', ' ').capitalize() for name in _LISTED)
         return labels, ([mirror[name] for name in _LISTED] for mirror in mirrors)
@@ -33,11 +35,11 @@ class ListMirror(commands.Lister):
 class ShowMirror(commands.ShowOne):
     """Show the mirror of a cloud, and its conflicts"""
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('mirror', metavar='<cloud>', help='Name of the cloud')
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Row:
         mirror = osc.client(self.app).mirror(parsed_args.mirror)
         return _COLUMNS, [mirror[name] for name in _COLUMNS]

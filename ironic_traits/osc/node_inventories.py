@@ -1,7 +1,9 @@
 """baremetal node inventory set"""
 
+import argparse
 import json
 import sys
+from typing import Any
 
 from osc_lib import exceptions
 
@@ -16,7 +18,7 @@ class SetInventory(commands.Command):
     The inspection rules change the traits of the node accordingly. Its properties and its ports do not change.
     """
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('node', metavar='<node>', help='Name or UUID of the node')
         parser.add_argument(
@@ -26,7 +28,7 @@ class SetInventory(commands.Command):
         )
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
         document = _read(parsed_args.file)
         try:
             osc.client(self.app).set_inventory(parsed_args.node, document)
@@ -35,7 +37,7 @@ class SetInventory(commands.Command):
         print(f'Stored the inventory of node {parsed_args.node}')
 
 
-def _read(path):
+def _read(path: str) -> Any:
     """Return the JSON document in a file.
 
     :param path: path of the file; - for stdin.

@@ -1,5 +1,6 @@
 """Options that select nodes, and the confirmation before a change of many nodes."""
 
+import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,7 +13,7 @@ from ironic_traits.osc.option_types import nonempty
 _REPEATABLE = ('traits', 'traits-any', 'not-traits', 'not-traits-any')
 
 
-def add_options(parser, required: bool = True) -> Any:
+def add_options(parser: argparse.ArgumentParser, required: bool = True) -> Any:
     """Add the options, which exclude each other, to a command's parser.
 
     :param required: whether one of them is required.
@@ -38,7 +39,7 @@ def add_options(parser, required: bool = True) -> Any:
     return group
 
 
-def of(parsed) -> dict[str, Any]:
+def of(parsed: argparse.Namespace) -> dict[str, Any]:
     """Return the nodes that the options select, as a part of a request: {'nodes': …} or {'where': …}.
 
     :raises exceptions.CommandError: an option is not of the form key=value, or a key is repeated.
@@ -68,7 +69,7 @@ def pairs(option: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield key, rest
 
 
-def is_confirmed(parsed, question: str, verb: str) -> bool:
+def is_confirmed(parsed: argparse.Namespace, question: str, verb: str) -> bool:
     """Whether the user confirms a change.
 
     :param question: the question to print. It is skipped if the option ``yes`` is set.

@@ -1,5 +1,9 @@
 """baremetal node trait set, unset and unveto, and options for baremetal node trait list (a hook of cliff)."""
 
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
 from osc_lib import exceptions
 
 from ironic_traits import osc
@@ -15,7 +19,7 @@ _UNSET_NOTHING = 'Name the traits to remove, or use --all.'
 class NodeTraitList(commands.Hook):
     """baremetal node trait list --long | --at TIME"""
 
-    def get_parser(self, parser):
+    def get_parser(self, parser: argparse.ArgumentParser) -> None:
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument(
             '--long', action='store_true', help='Show which sources hold each trait, and the traits that are vetoed'
@@ -27,7 +31,7 @@ class NodeTraitList(commands.Hook):
             help='The traits that the node had at this time, such as 2026-01-31T12:00:00Z',
         )
 
-    def after(self, parsed_args, return_code):
+    def after(self, parsed_args: argparse.Namespace, return_code: Any) -> Any:
         # The "return code" of a command that lists is (columns, rows).
         listed = return_code
         if not parsed_args.long and not parsed_args.at:
@@ -41,7 +45,7 @@ class NodeTraitList(commands.Hook):
             raise exceptions.CommandError(str(error)) from error
 
 
-def _long(details):
+def _long(details: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     """Generate a row for each source of each trait, then one for each veto."""
     for each in details['traits']:
         for hold in each['sources']:
@@ -50,7 +54,7 @@ def _long(details):
         yield veto['trait'], 'vetoed', None, *_written(veto)
 
 
-def _written(hold):
+def _written(hold: Mapping[str, Any]) -> tuple[Any, ...]:
     return hold['since'], hold['user'], hold['project']
 
 
@@ -60,13 +64,13 @@ class _Change(commands.Command):
     #: ``nargs`` of the positional argument with traits.
     _count = '+'
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('node', metavar='<node>', help='Name or UUID of the node')
         parser.add_argument('traits', metavar='<trait>', nargs=self._count, help='Names of the traits')
         return parser
 
-    def _each(self, names, change, message):
+    def _each(self, names: Iterable[str], change: Callable[[str], None], message: str) -> None:
         """Change each trait. If one fails, continue with the others.
 
         :param names: names of the traits.
@@ -92,13 +96,13 @@ class SetTrait(_Change):
     --source, the node then has exactly these traits.
     """
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('--source', metavar='<source>', help='Source that holds the traits')
         parser.add_argument('--add', action='store_true', help='Add these traits, and keep the others')
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
         client, node, source = osc.client(self.app), parsed_args.node, parsed_args.source
         if parsed_args.add:
             names = trait_options.required(parsed_args.traits, 'Name the traits to add.')
@@ -122,13 +126,13 @@ class UnsetTrait(_Change):
 
     _count = '*'
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('--all', action='store_true', help='Remove all traits')
         parser.add_argument('--source', metavar='<source>', help='Source that holds the traits')
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
         client, node, source = osc.client(self.app), parsed_args.node, parsed_args.source
         if parsed_args.all and parsed_args.traits:
             raise exceptions.CommandError(_UNSET_NOTHING)
@@ -150,7 +154,7 @@ class UnvetoTrait(_Change):
     'baremetal node add trait' instead.
     """
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
         client = osc.client(self.app)
         names = trait_options.required(parsed_args.traits, 'Name the traits whose vetoes to lift.')
         self._each(names, lambda name: client.lift_veto(parsed_args.node, name), 'Lifted the veto of')

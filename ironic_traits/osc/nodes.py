@@ -1,7 +1,10 @@
 """Options for commands of python-ironicclient, added by hooks of cliff."""
 
+import argparse
 import functools
 import urllib.parse
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from osc_lib import exceptions
 
@@ -13,7 +16,7 @@ class _Hook(commands.Hook):
     """A hook that runs only before the command."""
 
     @property
-    def _http(self):
+    def _http(self) -> Any:
         return self.app.client_manager.baremetal.http_client
 
 
@@ -29,7 +32,7 @@ class NodeList(_Hook):
         'not-traits': (['--not-all-traits'], 'Only nodes that lack at least one of these traits'),
     }
 
-    def get_parser(self, parser):
+    def get_parser(self, parser: argparse.ArgumentParser) -> None:
         for options, help_text in self._OPTIONS.values():
             trait_options.add(parser, options[0], help=help_text, action=trait_options.Groups)
             for alias in options[1:]:
@@ -44,7 +47,7 @@ class NodeList(_Hook):
             help='Only nodes that have none of these fields, such as owner,shard',
         )
 
-    def before(self, parsed_args):
+    def before(self, parsed_args: argparse.Namespace) -> argparse.Namespace:
         trait_options.check_groups(parsed_args.trait_any, '--trait-any', several=False)
         query = {}
         for name, (options, _) in self._OPTIONS.items():
@@ -65,7 +68,7 @@ class NodeList(_Hook):
 class NodeDeploy(_Hook):
     """baremetal node deploy --reservation UUID"""
 
-    def get_parser(self, parser):
+    def get_parser(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             '--reservation',
             metavar='<reservation>',
@@ -73,7 +76,7 @@ class NodeDeploy(_Hook):
             help='UUID of the reservation that holds the node',
         )
 
-    def before(self, parsed_args):
+    def before(self, parsed_args: argparse.Namespace) -> argparse.Namespace:
         if parsed_args.reservation:
             if len(parsed_args.nodes) > 1:
                 raise exceptions.CommandError('--reservation works with one node only')
@@ -81,14 +84,18 @@ class NodeDeploy(_Hook):
         return super().before(parsed_args)
 
 
-def _with_query(json_request, query, method, url, **options):
+def _with_query(
+    json_request: Callable[..., Any], query: Mapping[str, str], method: str, url: str, **options: Any
+) -> Any:
     """Send a request with the query parameters that its URL lacks. The link to the next page has them already."""
     present = urllib.parse.parse_qs(urllib.parse.urlsplit(url).query, keep_blank_values=True)
     missing = {name: value for name, value in query.items() if name not in present}
     return json_request(method, url, params=missing, **options)
 
 
-def _with_reservation(json_request, parsed_args, method, url, **options):
+def _with_reservation(
+    json_request: Callable[..., Any], parsed_args: argparse.Namespace, method: str, url: str, **options: Any
+) -> Any:
     if method == 'PUT' and url.endswith('/states/provision'):
         options['body'] = {**options.get('body', {}), 'reservation_uuid': parsed_args.reservation}
     return json_request(method, url, **options)

@@ -3,7 +3,7 @@
 import argparse
 
 
-def nonempty(value):
+def nonempty(value: str) -> str:
     """Return the value of an option. Use this function as a type of argparse.
 
     :raises argparse.ArgumentTypeError: the value is empty, usually because a shell variable is not set.

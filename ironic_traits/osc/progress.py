@@ -3,13 +3,14 @@
 import contextlib
 import sys
 import threading
+from collections.abc import Iterator
 
 #: Seconds between two updates of the line.
 _INTERVAL = 1
 
 
 @contextlib.contextmanager
-def elapsed(text):
+def elapsed(text: str) -> Iterator[None]:
     """Print a text on stderr. On a terminal, also count the seconds after the text until the block ends.
 
     :param text: what the block does.
@@ -29,7 +30,7 @@ def elapsed(text):
         print(file=sys.__stderr__)
 
 
-def _count(text, ended):
+def _count(text: str, ended: threading.Event) -> None:
     seconds = 0
     print(text, end='', file=sys.__stderr__, flush=True)
     while not ended.wait(_INTERVAL):

@@ -1,5 +1,8 @@
 """The options for requirements on nodes. Several commands share them."""
 
+import argparse
+from typing import Any
+
 from osc_lib import exceptions
 from osc_lib.cli import parseractions
 
@@ -19,7 +22,7 @@ _DESTINATIONS = {
 }
 
 
-def add_options(parser):
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to a command's parser."""
     parser.add_argument(
         '--flavor', metavar='<flavor>', type=nonempty, help='Nova flavor with required traits and resource class'
@@ -44,16 +47,15 @@ def add_options(parser):
     )
 
 
-def used(parsed):
+def used(parsed: argparse.Namespace) -> list[str]:
     """Return the options for requirements that the user has set, such as ['--trait', '--property']."""
     return [option for option, dest in _DESTINATIONS.items() if getattr(parsed, dest)]
 
 
-def request(app, parsed):
+def request(app: Any, parsed: argparse.Namespace) -> dict[str, Any]:
     """Return the requirements of the options, as a body of POST /v1/matches.
 
     :param app: the cliff application.
-    :param parsed: the parsed arguments.
     """
     trait_options.check_groups(parsed.trait_any, '--trait-any', several=True)
     body = {
@@ -68,7 +70,7 @@ def request(app, parsed):
     return {name: value for name, value in body.items() if value}
 
 
-def _flavor(app, parsed):
+def _flavor(app: Any, parsed: argparse.Namespace) -> dict[str, Any] | None:
     if parsed.properties and parsed.flavor:
         raise exceptions.CommandError('Use --flavor or --property, not both')
     if parsed.properties:
@@ -78,13 +80,13 @@ def _flavor(app, parsed):
     return None
 
 
-def _image(app, parsed):
+def _image(app: Any, parsed: argparse.Namespace) -> dict[str, Any] | None:
     if not parsed.image:
         return None
     return {'properties': _cloud(app).image.find_image(parsed.image, ignore_missing=False).properties}
 
 
-def images(app):
+def images(app: Any) -> list[dict[str, Any]]:
     """Return the images of Glance that require traits: [{'name': …, 'properties': {…}}, …]."""
     result = []
     for image in _cloud(app).image.images():
@@ -94,7 +96,7 @@ def images(app):
     return result
 
 
-def _cloud(app):
+def _cloud(app: Any) -> Any:
     """Return the openstacksdk connection, which the standalone ``baremetal`` does not have."""
     if not hasattr(app.client_manager, 'sdk_connection'):
         raise exceptions.CommandError(

@@ -1,5 +1,9 @@
 """openstack baremetal reservation …"""
 
+import argparse
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from osc_lib import exceptions
 
 from ironic_traits import osc
@@ -11,23 +15,23 @@ COLUMNS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'ex
 _LISTED = ('uuid', 'node_uuid', 'instance_uuid', 'expires_at')
 
 
-def _labels(columns):
+def _labels(columns: Iterable[str]) -> tuple[str, ...]:
     return tuple(
         name.replace('_', ' ').capitalize().replace('uuid', 'UUID').replace('Uuid', 'UUID') for name in columns
     )
 
 
-def _shown(reservation):
+def _shown(reservation: Mapping[str, Any]) -> commands.Row:
     return COLUMNS, tuple(reservation[name] for name in COLUMNS)
 
 
-def _add_lifetime(parser):
+def _add_lifetime(parser: argparse.ArgumentParser) -> None:
     until = parser.add_mutually_exclusive_group()
     until.add_argument('--expires-in', metavar='<seconds>', type=int, help='Seconds from now until it expires')
     until.add_argument('--expires-at', metavar='<time>', help='Time when it expires, such as 2027-01-01T00:00:00+00:00')
 
 
-def _lifetime(parsed):
+def _lifetime(parsed: argparse.Namespace) -> dict[str, Any]:
     until = {'expires_in': parsed.expires_in, 'expires_at': parsed.expires_at}
     return {name: value for name, value in until.items() if value is not None}
 
@@ -35,7 +39,7 @@ def _lifetime(parsed):
 class CreateReservation(commands.ShowOne):
     """Hold a node for an instance"""
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         # Optional for the parser: after a list of traits, argparse takes the UUID for a trait (``take_action``).
         parser.add_argument('instance', metavar='<instance>', nargs='?', help='UUID of the instance')
@@ -51,7 +55,7 @@ class CreateReservation(commands.ShowOne):
         _add_lifetime(parser)
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Row:
         lists = (parsed_args.trait, parsed_args.not_trait, parsed_args.prefer, *parsed_args.trait_any)
         instance = parsed_args.instance or trait_options.take_uuid(*lists)
         if not instance:
@@ -73,7 +77,7 @@ class CreateReservation(commands.ShowOne):
 class ListReservation(commands.Lister):
     """List reservations"""
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('--node', metavar='<node>', type=nonempty, help='Only the reservation of this node')
         parser.add_argument(
@@ -82,7 +86,7 @@ class ListReservation(commands.Lister):
         parser.add_argument('--long', action='store_true', help='Show all fields')
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         filters = {'node': parsed_args.node, 'instance_uuid': parsed_args.instance}
         query = {name: value for name, value in filters.items() if value}
         columns = COLUMNS if parsed_args.long else _LISTED
@@ -93,7 +97,7 @@ class ListReservation(commands.Lister):
 class _OfOne(commands.Command):
     """A command about one reservation."""
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('reservation', metavar='<reservation>', help='UUID of the reservation')
         return parser
@@ -102,31 +106,31 @@ class _OfOne(commands.Command):
 class ShowReservation(_OfOne, commands.ShowOne):
     """Show a reservation"""
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Row:
         return _shown(osc.client(self.app).reservation(parsed_args.reservation))
 
 
 class RenewReservation(_OfOne, commands.ShowOne):
     """Set a new expiry of a reservation"""
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _add_lifetime(parser)
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Row:
         return _shown(osc.client(self.app).renew(parsed_args.reservation, **_lifetime(parsed_args)))
 
 
 class DeleteReservation(commands.Command):
     """Delete reservations, which releases their nodes"""
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('reservations', metavar='<reservation>', nargs='+', help='UUIDs of the reservations')
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
         client, problems = osc.client(self.app), []
         for uuid in parsed_args.reservations:
             try:

@@ -1,9 +1,10 @@
 """openstack baremetal inspection rule preview | apply"""
 
+import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tqdm
@@ -31,7 +32,7 @@ class PreviewRules(commands.Command):
     file. Nothing changes.
     """
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
             'file',
@@ -65,7 +66,7 @@ class PreviewRules(commands.Command):
         )
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
         request = _request(parsed_args)
         pages = osc.client(self.app).preview_rules(**request)
         with _failures('Run the command again.'):
@@ -80,18 +81,18 @@ class ApplyRules(commands.Command):
     fields of nodes and ports.
     """
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         node_selection.add_options(parser)
         parser.add_argument('--yes', action='store_true', help='Do not ask, and do not show what would change')
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
         selection = node_selection.of(parsed_args)
         client = osc.client(self.app)
         with _failures('Nothing changed. Run the command again.'):
             if parsed_args.yes:
-                first = next(client.preview_rules(**selection, limit=1))
+                first: Mapping[str, Any] = next(client.preview_rules(**selection, limit=1))
             else:
                 report = _report(client.preview_rules(**selection, limit=_PAGE))
                 print(*map(printable, report.lines()), sep='\n')
@@ -141,7 +142,7 @@ def _failures(hint: str) -> Iterator[None]:
         raise exceptions.CommandError(f'{failed} {hint}' if failed.code == _OUTDATED else str(failed)) from failed
 
 
-def _request(parsed) -> dict[str, Any]:
+def _request(parsed: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of ``Client.preview_rules`` for the options.
 
     :raises exceptions.CommandError: an option or a file cannot be used.

@@ -1,5 +1,9 @@
 """openstack baremetal trait catalog, show, set"""
 
+import argparse
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from cliff import columns
 
 from ironic_traits import osc
@@ -10,18 +14,18 @@ COLUMNS = ('name', 'description', 'custom', 'nodes', 'sources', 'retired', 'repl
 _LISTED = ('name', 'nodes', 'sources', 'retired', 'replaced_by', 'description')
 
 
-def _labels(names):
+def _labels(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name.replace('_', ' ').capitalize() for name in names)
 
 
 class _Sources(columns.FormattableColumn):
     """Numbers of nodes by source."""
 
-    def human_readable(self):
+    def human_readable(self) -> str:
         return ', '.join(f'{source}: {count}' for source, count in self._value.items())
 
 
-def _values(trait, names):
+def _values(trait: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
     return tuple(_Sources(trait[name]) if name == 'sources' else trait[name] for name in names)
 
 
@@ -31,7 +35,7 @@ class TraitCatalog(commands.Lister):
     Without --all or --unused, the list has the traits that a node has, and those that were described or retired.
     """
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--starts-with',
@@ -53,7 +57,7 @@ class TraitCatalog(commands.Lister):
         use.add_argument('--all', action='store_true', default=None, help='All traits, also those of os-traits')
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         query = {name: getattr(parsed_args, name) for name in ('custom', 'retired', 'in_use', 'all')}
         if parsed_args.starts_with:
             query['name'] = f'startswith:{parsed_args.starts_with}'
@@ -66,7 +70,7 @@ class TraitCatalog(commands.Lister):
 class _OfOne(commands.ShowOne):
     """A command about one trait."""
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('trait', metavar='<trait>', help='Name of the trait')
         return parser
@@ -75,7 +79,7 @@ class _OfOne(commands.ShowOne):
 class ShowTrait(_OfOne):
     """Show what a trait means, and how many nodes have it"""
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Row:
         return COLUMNS, _values(osc.client(self.app).trait(parsed_args.trait), COLUMNS)
 
 
@@ -85,7 +89,7 @@ class SetTrait(_OfOne):
     A retired trait can still be used. The service then warns, and names the replacement.
     """
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         text = parser.add_mutually_exclusive_group()
         text.add_argument('--description', metavar='<text>', help='What the trait means')
@@ -98,7 +102,7 @@ class SetTrait(_OfOne):
         parser.add_argument('--replaced-by', metavar='<trait>', help='Trait to use instead of the retired one')
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Row:
         names = ('description', 'retired', 'replaced_by')
         changes = {name: getattr(parsed_args, name) for name in names if getattr(parsed_args, name) is not None}
         if parsed_args.no_description:

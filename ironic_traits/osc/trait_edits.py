@@ -1,5 +1,9 @@
 """openstack baremetal trait edit"""
 
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
 from osc_lib import exceptions
 
 from ironic_traits import osc
@@ -18,7 +22,7 @@ class EditTraits(commands.Command):
     its traits has changed since the preview, nothing changes.
     """
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         trait_options.add(parser, '--add', help='Traits to add')
         trait_options.add(parser, '--remove', help='Traits to remove')
@@ -35,7 +39,7 @@ class EditTraits(commands.Command):
         parser.add_argument('--yes', action='store_true', help='Do not ask')
         return parser
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
         request = _request(parsed_args)
         client = osc.client(self.app)
         try:
@@ -50,11 +54,11 @@ class EditTraits(commands.Command):
             raise exceptions.CommandError(f'{failed}{hint}') from failed
 
 
-def _is_confirmed(parsed, changed):
+def _is_confirmed(parsed: argparse.Namespace, changed: int) -> bool:
     return node_selection.is_confirmed(parsed, f'Edit the traits of {count(changed)}?', 'edit')
 
 
-def _request(parsed):
+def _request(parsed: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of ``Client.edit_traits`` for the options.
 
     :raises exceptions.CommandError: an option is not of the form key=value, or a key is repeated.
@@ -69,7 +73,7 @@ def _request(parsed):
     return request | node_selection.of(parsed)
 
 
-def _preview(preview):
+def _preview(preview: Mapping[str, Any]) -> Iterator[str]:
     """Generate the lines of a preview."""
     yield f'Selected: {count(preview["matched"])}.'
     for key, what in (('gains', 'get it'), ('loses', 'lose it'), ('vetoed', 'not get it, because it is vetoed')):
@@ -90,12 +94,12 @@ def _preview(preview):
     yield f'Would change: {count(preview["changed"])}.'
 
 
-def _named(number, nodes):
+def _named(number: int, nodes: Sequence[Mapping[str, Any]]) -> str:
     names = ', '.join(node['name'] or node['uuid'] for node in nodes[:_LISTED])
     return f'{count(number)} ({names}{", …" if number > min(len(nodes), _LISTED) else ""})'
 
 
-def _totals(result):
+def _totals(result: Mapping[str, Any]) -> str:
     parts = [f'{count(result["changed"])} changed']
     parts += [f'{count(number)} got {trait}' for trait, number in result['gains'].items()]
     parts += [f'{count(number)} lost {trait}' for trait, number in result['loses'].items()]

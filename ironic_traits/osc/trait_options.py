@@ -1,12 +1,14 @@
 """Options that take traits: as a list, separated by commas, or by repeating the option."""
 
 import argparse
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from osc_lib import exceptions
 from oslo_utils import uuidutils
 
 
-def split(values):
+def split(values: Sequence[str]) -> list[str]:
     """Return the names in a list of arguments, each of which may have several names separated by commas.
 
     :raises ValueError: an argument has no name, usually because a shell variable is not set.
@@ -17,7 +19,7 @@ def split(values):
     return [name for names in lists for name in names]
 
 
-def required(values, message):
+def required(values: Sequence[str], message: str) -> list[str]:
     """Return the names in the arguments of a command, which must have at least one.
 
     :param values: arguments as for ``split``.
@@ -36,7 +38,7 @@ def required(values, message):
 class _Action(argparse.Action):
     """An action that collects names."""
 
-    def _add(self, namespace, values, collect):
+    def _add(self, namespace: argparse.Namespace, values: Any, collect: Callable[[list[str]], list[Any]]) -> None:
         """Add the names in arguments to the list of the option.
 
         :param collect: function of a list of names that returns what to add, a list.
@@ -52,18 +54,30 @@ class _Action(argparse.Action):
 class Names(_Action):
     """An action that collects the names of all uses of an option in one list."""
 
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
         self._add(namespace, values, list)
 
 
 class Groups(_Action):
     """An action that collects the names of each use of an option in a separate list: a list of lists."""
 
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
         self._add(namespace, values, lambda names: [names])
 
 
-def add(parser, *options, help, action=Names):
+def add(parser: argparse.ArgumentParser, *options: str, help: str | None, action: type[_Action] = Names) -> None:
     """Add an option that takes traits.
 
     :param options: option strings, such as '--trait'.
@@ -74,7 +88,7 @@ def add(parser, *options, help, action=Names):
     parser.add_argument(*options, metavar='<trait>', nargs='+', action=action, default=[], help=help_text)
 
 
-def take_uuid(*lists):
+def take_uuid(*lists: list[str]) -> str | None:
     """Remove the first uuid from lists of traits, and return it.
 
     argparse takes a positional argument after a list of traits for one more trait.
@@ -90,7 +104,7 @@ def take_uuid(*lists):
     return None
 
 
-def check_groups(groups, option, several):
+def check_groups(groups: Sequence[Collection[str]], option: str, several: bool) -> None:
     """Raise CommandError if a repeated option that means "one of these" is ambiguous.
 
     :param groups: lists that ``Groups`` collected.

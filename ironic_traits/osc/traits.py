@@ -1,5 +1,6 @@
 """Traits of resource providers: options for commands of osc-placement (hooks of cliff), and further commands."""
 
+import argparse
 import contextlib
 from typing import Any
 
@@ -18,7 +19,7 @@ _VERSION = '1.6'
 class TraitList(commands.Hook):
     """trait list --starts-with P --name-in A B"""
 
-    def get_parser(self, parser):
+    def get_parser(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             '--starts-with',
             metavar='<prefix>',
@@ -27,7 +28,7 @@ class TraitList(commands.Hook):
         )
         trait_options.add(parser, '--name-in', help='Only these traits')
 
-    def before(self, parsed_args):
+    def before(self, parsed_args: argparse.Namespace) -> argparse.Namespace:
         operands = {'startswith': parsed_args.starts_with, 'in': ','.join(parsed_args.name_in)}
         filters = [f'{operator}:{value}' for operator, value in operands.items() if value]
         if len(filters) + bool(parsed_args.name) > 1:
@@ -40,28 +41,28 @@ class TraitList(commands.Hook):
 class _Change(commands.Lister):
     """A command that changes some traits of a resource provider and keeps the others."""
 
-    def get_parser(self, prog_name):
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('provider', metavar='<resource-provider>', help='UUID of the resource provider')
         parser.add_argument('traits', metavar='<trait>', nargs='+', help='Names of the traits')
         return parser
 
-    def changed(self, existing, arguments):
+    def changed(self, existing: set[str], arguments: set[str]) -> set[str]:
         """Return the new traits of the provider.
 
-        :param existing: its current traits, a set.
-        :param arguments: the traits on the command line, a set.
+        :param existing: its current traits.
+        :param arguments: the traits on the command line.
         """
         raise NotImplementedError
 
-    def take_action(self, parsed_args):
+    def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         for _ in range(_ATTEMPTS - 1):
             # After a conflict with another client, the next attempt reads the provider again.
             with contextlib.suppress(exceptions.Conflict):
                 return self._attempt(parsed_args)
         return self._attempt(parsed_args)
 
-    def _attempt(self, parsed_args):
+    def _attempt(self, parsed_args: argparse.Namespace) -> commands.Table:
         app: Any = self.app
         http = app.client_manager.placement
         arguments = set(trait_options.required(parsed_args.traits, 'Name the traits.'))
@@ -80,7 +81,7 @@ class _Change(commands.Lister):
 class AddTrait(_Change):
     """Add traits to a resource provider"""
 
-    def changed(self, existing, arguments):
+    def changed(self, existing: set[str], arguments: set[str]) -> set[str]:
         return existing | arguments
 
 
@@ -90,5 +91,5 @@ class RemoveTrait(_Change):
     A trait that a node itself has can only be removed from the node ('baremetal node remove trait').
     """
 
-    def changed(self, existing, arguments):
+    def changed(self, existing: set[str], arguments: set[str]) -> set[str]:
         return existing - arguments

@@ -1,9 +1,12 @@
 """The changes of an import, as lines of text."""
 
 import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from ironic_traits import masks
 from ironic_traits.resources.values import differ
+from ironic_traits.transfer.documents import Noun
 
 #: Keys of ``instance_info`` that hold secrets, which oslo.utils does not recognize by their names.
 _SECRET_KEYS = ('configdrive', 'image_url')
@@ -11,11 +14,10 @@ _SECRET_KEYS = ('configdrive', 'image_url')
 _MAX_LENGTH = 200
 
 
-def label(noun, item, of=None):
+def label(noun: Noun, item: Mapping[str, Any], of: str | None = None) -> str:
     """Return a readable label of an item, as 'port 52:54:00:cf:2d:31 of node rack1-1'.
 
-    :param noun: ironic_traits.transfer.documents.Noun.
-    :param item: the fields of the item, a dict.
+    :param item: the fields of the item.
     :param of: label of the node that the item belongs to; None if it belongs to no node.
     """
     values = ([item.get(name) for name in names] for names in (('name',), *reversed(noun.identifiers)))
@@ -23,12 +25,12 @@ def label(noun, item, of=None):
     return f'{noun.singular} {name}'.rstrip() + (f' of {of}' if of else '')
 
 
-def fields(item_label, old, new, names):
+def fields(item_label: str, old: Mapping[str, Any], new: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
     """Generate a line for each field that differs; secrets are masked.
 
     :param item_label: ``label`` of the item.
-    :param old: the fields before, a dict.
-    :param new: the fields after, a dict.
+    :param old: the fields before.
+    :param new: the fields after.
     :param names: names of the fields to compare.
     """
     for name in sorted(names):
@@ -42,7 +44,7 @@ def fields(item_label, old, new, names):
             yield f'~ {item_label}: {name}: {_text(old, name)} → {_text(new, name)}'
 
 
-def traits(item_label, old, new, source=None):
+def traits(item_label: str, old: Iterable[str], new: Iterable[str], source: str | None = None) -> Iterator[str]:
     """Generate a line for each trait that is added or removed.
 
     :param item_label: ``label`` of the node.
@@ -55,13 +57,13 @@ def traits(item_label, old, new, source=None):
     yield from (f'~ {item_label}: - trait {name}{by}' for name in sorted(set(old).difference(new)))
 
 
-def masked(document):
+def masked(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON object with its secrets replaced by ``masks.MASK``."""
     result = masks.masked(document)
     return result | {key: masks.MASK for key in _SECRET_KEYS if key in result}
 
 
-def _text(document, key):
+def _text(document: Mapping[str, Any], key: str) -> str:
     if key not in document:
         return 'nothing'
     value = document[key]

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import os_resource_classes
@@ -24,20 +25,26 @@ TRAITS = ('traits', 'trait_sources')
 REASON = 'maintenance_reason'
 
 
+#: A node, a chassis, a port, … in a document, or a document of the API.
+Item = dict[str, Any]
+#: A location in a document: the keys and indexes that lead to it from the root.
+Where = tuple[str | int, ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class Problem:
     """One problem of a document.
 
-    :ivar where: its location, the keys and indexes that lead to it from the root.
+    :ivar where: its location.
     :ivar sentence: what is wrong.
     :ivar name: name or uuid of the node or chassis that has it; None for other problems.
     """
 
-    where: tuple[str | int, ...]
+    where: Where
     sentence: str
     name: str | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         place = ''.join(f'[{step}]' if isinstance(step, int) else f'.{step}' for step in self.where).removeprefix('.')
         return ': '.join(filter(None, (place + (f' ({self.name})' if self.name else ''), self.sentence)))
 
@@ -45,10 +52,10 @@ class Problem:
 class Invalid(ValueError):
     """A document is invalid.
 
-    :ivar problems: all its problems, [Problem, …].
+    :ivar problems: all its problems.
     """
 
-    def __init__(self, problems):
+    def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__('\n'.join(map(str, problems)))
         self.problems = problems
 
@@ -69,35 +76,38 @@ class Noun:
     children: tuple['Noun', ...] = ()
 
     @property
-    def key(self):
+    def key(self) -> str:
         """The key of the list in a document."""
         return self.resource.name
 
     @property
-    def path(self):
+    def path(self) -> str:
         """The path of the list in the API."""
         return f'/v1/{self.resource.path}'
 
     @property
-    def singular(self):
+    def singular(self) -> str:
         """The name of one item."""
         return self.resource.singular
 
     @property
-    def defaults(self):
+    def defaults(self) -> Mapping[str, Any]:
         """{field that an import sets: its default}."""
         return self.resource.settable
 
     @property
-    def fields(self):
+    def fields(self) -> tuple[str, ...]:
         """The fields of an item in a document, without lists of children."""
         return ('uuid', *self.defaults)
 
     @property
-    def page_key(self):
+    def page_key(self) -> str:
         """The key of the list in a response of the API."""
         return self.path.rpartition('/')[2]
 
+
+#: An item, and its type.
+Unit = tuple[Noun, Item]
 
 _PORTS = Noun(resources.PORTS, (('uuid',), ('address',)))
 _PORTGROUPS = Noun(resources.PORTGROUPS, (('uuid',), ('name',), ('address',)), 'portgroup_uuid', (_PORTS,))
@@ -111,12 +121,12 @@ NODES = Noun(
 CHASSIS = Noun(resources.CHASSIS, (('uuid',),), 'chassis_uuid', (NODES,))
 
 
-def masked(document) -> list[str]:
+def masked(document: Mapping[str, Any]) -> list[str]:
     """Return the names or uuids of the nodes whose secrets are masked, for lack of permission at the export."""
     return [node.get('name') or node['uuid'] for node in document.get('nodes', []) if MASK in _values(node)]
 
 
-def summary(document) -> str:
+def summary(document: Mapping[str, Any]) -> str:
     """Return the numbers of items in an exported document, as '3 nodes, 2 ports'."""
     counts = collections.Counter({key: len(document.get(key, ())) for key in ('nodes', 'chassis')})
     for node in document.get('nodes', ()):
@@ -130,24 +140,24 @@ def summary(document) -> str:
     )
 
 
-def traits(document_units) -> set[str]:
+def traits(document_units: Iterable[Unit]) -> set[str]:
     """Return the traits in ``units``, without names that are no valid traits."""
     return {trait for _, item in document_units for trait in item.get('traits', []) if is_trait(trait)}
 
 
-def sources_of(document_units) -> set[str]:
+def sources_of(document_units: Iterable[Unit]) -> set[str]:
     """Return the sources that an import of ``units`` writes as, unless it has a source of its own."""
     stated = {name for _, item in document_units for name in item.get('trait_sources', {})}
     return {OPERATOR, *(name for name in stated if not is_reserved(name))}
 
 
-def resource_classes(document_units) -> set[str]:
+def resource_classes(document_units: Iterable[Unit]) -> set[str]:
     """Return the resource classes in ``units``, in Placement's spelling."""
     names = (item.get('resource_class') for _, item in document_units)
     return {os_resource_classes.normalize_name(name) for name in names if isinstance(name, str) and 0 < len(name) <= 80}
 
 
-def units(document) -> list[tuple[Noun, dict[str, Any]]]:
+def units(document: Any) -> list[Unit]:
     """Return the chassis of a document, then its nodes, each with its children.
 
     :returns: [(noun, item), …].
@@ -156,12 +166,12 @@ def units(document) -> list[tuple[Noun, dict[str, Any]]]:
     return _Reader().read(_plain(document))
 
 
-def ident(item):
+def ident(item: Mapping[str, Any]) -> Any:
     """Return the uuid or else the name of a node or a chassis."""
     return item.get('uuid') or item.get('name')
 
 
-def _plain(document):
+def _plain(document: Any) -> Any:
     """Return a document with JSON's types only; YAML has more."""
     try:
         return json.loads(json.dumps(document, allow_nan=False))
@@ -172,10 +182,10 @@ def _plain(document):
 class _Reader:
     """A reader of one document, which collects its problems."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._problems: list[Problem] = []
 
-    def read(self, document):
+    def read(self, document: Any) -> list[Unit]:
         if not isinstance(document, dict):
             raise Invalid([Problem((), "A document is an object with the lists 'nodes' and 'chassis'.")])
         self._check_keys((), None, document, ('nodes', 'chassis'), 'a document')
@@ -196,11 +206,11 @@ class _Reader:
             (NODES, node) for node in _parents_first([item for _, noun, item in entries if noun is NODES])
         ]
 
-    def _add_problem(self, where, item, sentence):
+    def _add_problem(self, where: Where, item: Item | None, sentence: str) -> None:
         name = ident(item) if item else None
         self._problems.append(Problem(where, sentence, name if isinstance(name, str) else None))
 
-    def _items(self, document, noun, where, top=None):
+    def _items(self, document: Item, noun: Noun, where: Where, top: Item | None = None) -> Iterator[tuple[Where, Item]]:
         """Generate (location, item) for each item of a list in a document."""
         items = document.get(noun.key, [])
         if not isinstance(items, list):
@@ -212,12 +222,12 @@ class _Reader:
             else:
                 self._add_problem((*where, noun.key, number), top, 'must be an object.')
 
-    def _check_keys(self, where, top, item, names, item_type):
+    def _check_keys(self, where: Where, top: Item | None, item: Item, names: Collection[str], item_type: str) -> None:
         for key in sorted(set(item).difference(names)):
             hint = spelling.hint(key, names) or f' Its fields are: {", ".join(sorted(names))}.'
             self._add_problem((*where, key), top, f"'{key}' is not a field of {item_type}.{hint}")
 
-    def _check(self, noun, where, top, item):
+    def _check(self, noun: Noun, where: Where, top: Item, item: Item) -> None:
         """Check the keys of an item, and of its children; the service checks the values.
 
         :param top: the node or chassis that the item is, or is in.
@@ -233,12 +243,12 @@ class _Reader:
             for below, child in self._items(item, each, where, top):
                 self._check(each, below, top, child)
 
-    def _check_chassis(self, where, item):
+    def _check_chassis(self, where: Where, item: Item) -> None:
         self._check(CHASSIS, where, item, item)
         if not item.get('uuid'):
             self._add_problem(where, item, 'a chassis needs a uuid, by which another import finds it.')
 
-    def _check_node(self, where, node):
+    def _check_node(self, where: Where, node: Item) -> None:
         self._check(NODES, where, node, node)
         if not ident(node):
             self._add_problem(where, node, 'a node needs a uuid or a name, by which another import finds it.')
@@ -261,9 +271,9 @@ class _Reader:
             sentence = f'has {MASK} instead of a secret. Fill it in, or export as a user who can see secrets.'
             self._add_problem(where, node, sentence)
 
-    def _check_names(self, entries):
+    def _check_names(self, entries: Iterable[tuple[Where, Noun, Item]]) -> None:
         """Add a problem for each node or chassis whose uuid or name occurs earlier in the document."""
-        seen = set()
+        seen: set[Any] = set()
         for where, _, item in entries:
             for name in {
                 str(item[key]).lower().replace('-', '') if key == 'uuid' else item[key]: key
@@ -275,13 +285,13 @@ class _Reader:
                 seen.add(name)
 
 
-def _parents_first(nodes):
+def _parents_first(nodes: Iterable[Item]) -> list[Item]:
     """Return nodes in their order, but each after its parent, if that is one of them."""
     by_ident = {_key(node[name]): node for node in nodes for name in ('uuid', 'name') if node.get(name)}
     ordered: dict[int, Any] = {}
     for node in nodes:
         lineage: dict[int, Any] = {}
-        each = node
+        each: Item | None = node
         while each and id(each) not in ordered and id(each) not in lineage:
             lineage[id(each)] = each
             parent = each.get('parent_node')
@@ -290,12 +300,12 @@ def _parents_first(nodes):
     return list(ordered.values())
 
 
-def _key(ident):
+def _key(ident: Any) -> Any:
     """Return a uuid in one spelling; a name unchanged."""
     return str(uuidutils.uuid.UUID(ident)) if uuidutils.is_uuid_like(ident) else ident
 
 
-def _values(document):
+def _values(document: Any) -> Iterator[Any]:
     """Generate all values in a JSON document that are neither objects nor lists."""
     if isinstance(document, dict | list):
         for each in document.values() if isinstance(document, dict) else document:

@@ -4,7 +4,8 @@ import collections
 from typing import Any, NamedTuple
 
 from ironic_traits.transfer import sources
-from ironic_traits.transfer.documents import CHASSIS, MASK, NODES, REASON, STATES
+from ironic_traits.transfer.api_client import ApiClient
+from ironic_traits.transfer.documents import CHASSIS, MASK, NODES, REASON, STATES, Item, Noun
 
 
 class Export(NamedTuple):
@@ -24,10 +25,9 @@ class Export(NamedTuple):
         return f' {self.left_out} mirrored node{"s"[: self.left_out > 1]} left out; --mirrored includes them.'
 
 
-def export(client, mirrored: bool = False) -> Export:
+def export(client: ApiClient, mirrored: bool = False) -> Export:
     """Export the inventory of a service, this one or Ironic.
 
-    :param client: ironic_traits.client.Client.
     :param mirrored: whether to include mirrored nodes. An import makes them nodes of its service's own.
     :raises ironic_traits.client.Failed: the service refuses a request.
     """
@@ -52,7 +52,7 @@ def export(client, mirrored: bool = False) -> Export:
     return Export({key: items for key, items in document.items() if items}, left_out)
 
 
-def _sources(client):
+def _sources(client: ApiClient) -> dict[str, dict[str, Any]]:
     """Return what documents say about the sources of the nodes' traits, {node uuid: {key: value}}."""
     if 'ironic_traits_version' not in client.ask('GET', '/'):
         # Ironic, whose response to an unknown field is 500.
@@ -61,7 +61,7 @@ def _sources(client):
     return {node['uuid']: sources.exported(node['trait_sources']) for node in nodes}
 
 
-def _by_node(client, noun):
+def _by_node(client: ApiClient, noun: Noun) -> dict[str, list[Item]]:
     """Return all items of a noun, grouped by their nodes: {node uuid: [item, …]}."""
     by_node = collections.defaultdict(list)
     for each in client.pages(noun.path, noun.page_key, {'detail': 'true'}):
@@ -69,6 +69,6 @@ def _by_node(client, noun):
     return by_node
 
 
-def _item(noun, record):
+def _item(noun: Noun, record: Item) -> Item:
     """Return all fields of a record, also the empty ones: an import then resets them elsewhere."""
     return {name: record.get(name) for name in noun.fields}

@@ -6,11 +6,14 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
+from typing import Any
 
 import yaml
 from oslo_utils import fileutils
 
 from ironic_traits import yaml_documents
+from ironic_traits.transfer.documents import Problem, Where
 
 
 class Source:
@@ -22,7 +25,7 @@ class Source:
     :ivar document: the document, parsed.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         self._path = path
         with contextlib.nullcontext(sys.stdin) if path == '-' else open(path) as file:
             self._text = file.read()
@@ -35,22 +38,19 @@ class Source:
         except yaml.YAMLError as error:
             raise ValueError(str(error)) from error
 
-    def sentences(self, problems):
-        """Return a sentence for each problem of the document, with its line number.
-
-        :param problems: [ironic_traits.transfer.documents.Problem, …].
-        """
+    def sentences(self, problems: Iterable[Problem]) -> list[str]:
+        """Return a sentence for each problem of the document, with its line number."""
         root = self._tree()
         return [f'{self._path}, line {_line(root, problem.where)}: {problem}' for problem in problems]
 
-    def _tree(self):
+    def _tree(self) -> yaml.Node | None:
         # JSON is a subset of YAML, apart from tabs.
         with contextlib.suppress(yaml.YAMLError, ValueError):
             return yaml_documents.compose(self._text.replace('\t', ' '))
         return None
 
 
-def _line(node, where):
+def _line(node: yaml.Node | None, where: Where) -> int:
     """Return the line number of a key or an item; that of the innermost container found, if it is missing.
 
     :param node: root of the YAML tree; None for an empty document.
@@ -67,12 +67,12 @@ def _line(node, where):
     return mark.line + 1 if mark else 1
 
 
-def read(path):
+def read(path: str) -> Any:
     """Return the document in a file; arguments and errors as for ``Source``."""
     return Source(path).document
 
 
-def check_free(path, force):
+def check_free(path: str, force: bool) -> None:
     """Raise FileExistsError if a file exists that must not be overwritten.
 
     :param path: argument of ``write``; stdout (-) and devices can always be written to.
@@ -82,7 +82,7 @@ def check_free(path, force):
         raise FileExistsError(errno.EEXIST, 'The file exists; --force overwrites it', path)
 
 
-def write(document, path):
+def write(document: Any, path: str) -> None:
     """Write a document to a file. Only its owner can read it, because it may hold passwords of machines.
 
     :param path: path of the file, JSON if it ends in .json, else YAML; - for stdout.

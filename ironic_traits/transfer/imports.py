@@ -3,12 +3,15 @@
 import collections
 import urllib.parse
 import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from ironic_traits.deploy.states import PROTECTABLE
 from ironic_traits.resources.nodes import NODES
 from ironic_traits.resources.values import differ
 from ironic_traits.transfer import differences, documents
-from ironic_traits.transfer.documents import REASON, STATES, TRAITS, ident
+from ironic_traits.transfer.api_client import ApiClient
+from ironic_traits.transfer.documents import REASON, STATES, TRAITS, Item, Noun, Unit, ident
 from ironic_traits.transfer.node_traits import TraitWriter
 from ironic_traits.transfer.sources import check_source, held
 
@@ -16,7 +19,6 @@ from ironic_traits.transfer.sources import check_source, held
 class Importer:
     """An import of a document's units into a service.
 
-    :param client: ironic_traits.client.Client.
     :param settle: function of a node's uuid and {state: value}, which puts a new node into the states of the document;
         None to leave new nodes in their initial state.
     :param source: the source that writes the traits; None for plain writes, and for the sources of the document.
@@ -30,7 +32,13 @@ class Importer:
     :ivar adopted: reserved sources of the document, whose traits became the operator's (``sources.adoption``).
     """
 
-    def __init__(self, client, settle=None, source=None, prune=False):
+    def __init__(
+        self,
+        client: ApiClient,
+        settle: Callable[[str, dict[str, str]], None] | None = None,
+        source: str | None = None,
+        prune: bool = False,
+    ) -> None:
         check_source(source)
         if prune and source is None:
             raise ValueError('Only an import with a source can prune.')
@@ -44,7 +52,7 @@ class Importer:
         self.changes: list[str] = []
         self.warnings: list[str] = []
 
-    def import_unit(self, noun, item):
+    def import_unit(self, noun: Noun, item: Item) -> None:
         """Import one of ``documents.units``, with its children.
 
         :raises ironic_traits.client.Failed: the service refuses a request; the effect of earlier requests stays.
@@ -53,10 +61,12 @@ class Importer:
         # A name may also be that of a collection (GET /v1/nodes/detail), whose document has no uuid.
         self._import(noun, item, existing if existing and 'uuid' in existing else None, {}, None)
 
-    def _import(self, noun, item, existing, owners, owner_label):
+    def _import(
+        self, noun: Noun, item: Item, existing: Item | None, owners: dict[str, str], owner_label: str | None
+    ) -> None:
         """Create or update an item, and its children.
 
-        :param existing: the item in the service, a dict; None if it does not exist.
+        :param existing: the item in the service; None if it does not exist.
         :param owners: {owner field: uuid} of the items that it belongs to.
         :param owner_label: label of the node that it belongs to; None if it belongs to no node.
         """
@@ -77,7 +87,7 @@ class Importer:
         for each in noun.children:
             self._import_children(each, item.get(each.key, ()), owners | {noun.owner_field: uuid}, owner_label or label)
 
-    def _write_traits(self, item, node_path, existing, label):
+    def _write_traits(self, item: Item, node_path: str, existing: Item | None, label: str) -> bool:
         """Write the traits of a node, and return whether they changed."""
         writer = TraitWriter(self._client, self._source, self._prune)
         lines = writer.write(item, node_path, existing, label)
@@ -88,7 +98,7 @@ class Importer:
             self.counts['traits', 'vetoed'] += writer.vetoed
         return bool(lines)
 
-    def stale(self, units):
+    def stale(self, units: Iterable[Unit]) -> list[Item]:
         """Return the nodes that are not in a document, and on which the source holds traits.
 
         :param units: all of ``documents.units``.
@@ -101,18 +111,19 @@ class Importer:
         nodes = self._client.pages('/v1/nodes', 'nodes', query)
         return [node for node in nodes if idents.isdisjoint((node['uuid'], node['name']))]
 
-    def prune(self, node):
+    def prune(self, node: Item) -> None:
         """Remove what the source holds on a node.
 
         :param node: one of ``stale``.
         :raises ironic_traits.client.Failed: the service refuses the request.
         """
+        assert self._source is not None
         label, old = differences.label(documents.NODES, node), held(node['trait_sources'])[self._source]
         self._client.ask('DELETE', f'/v1/nodes/{node["uuid"]}/traits', query={'source': self._source})
         self.changes += differences.traits(label, old, (), self._source)
         self.counts['nodes', 'pruned'] += 1
 
-    def _import_children(self, noun, items, owners, owner_label):
+    def _import_children(self, noun: Noun, items: Iterable[Item], owners: dict[str, str], owner_label: str) -> None:
         records = []
         # A new node has no children yet.
         if items and owners['node_uuid'] not in self._new:
@@ -122,7 +133,7 @@ class Importer:
             existing = next((record for record in records if _is_same(noun, record, item)), None)
             self._import(noun, item, existing, owners, owner_label)
 
-    def _warn_of_state(self, item, existing, label):
+    def _warn_of_state(self, item: Item, existing: Item, label: str) -> None:
         """Add a warning if the document states another provision state: an import only sets that of new nodes."""
         state = item.get('provision_state')
         if state not in (None, existing.get('provision_state')):
@@ -131,7 +142,7 @@ class Importer:
                 'new nodes only.'
             )
 
-    def _create(self, noun, item, values):
+    def _create(self, noun: Noun, item: Item, values: Item) -> tuple[str, str]:
         initial, later = split(noun, values)
         record = self._client.ask('POST', noun.path, initial)
         self._new.add(record['uuid'])
@@ -142,7 +153,7 @@ class Importer:
             self._client.ask('PATCH', f'{noun.path}/{record["uuid"]}', _patch(later))
         return record['uuid'], 'created'
 
-    def _update(self, noun, existing, values, label):
+    def _update(self, noun: Noun, existing: Item, values: Item, label: str) -> tuple[str, str]:
         values = {name: noun.defaults.get(name) if value is None else value for name, value in values.items()}
         changes = {
             name: value for name, value in values.items() if name != 'uuid' and differ(existing.get(name), value)
@@ -157,25 +168,25 @@ class Importer:
         return existing['uuid'], 'changed' if is_changed else 'same'
 
 
-def path(noun, item):
+def path(noun: Noun, item: Item) -> str:
     """Return the path of an item in the API."""
     return f'{noun.path}/{urllib.parse.quote(ident(item), safe="")}'
 
 
-def split(noun, item):
-    """Return the fields that are set when an item is created, and those that can only be set later: two dicts."""
+def split(noun: Noun, item: Item) -> tuple[Item, Item]:
+    """Return the fields that are set when an item is created, and those that can only be set later."""
     fields = {name: value for name, value in _fields(noun, item).items() if value is not None}
     later = {name: fields.pop(name) for name in NODES.later if name in fields}
     return fields, {name: value for name, value in later.items() if value}
 
 
-def _fields(noun, item):
+def _fields(noun: Noun, item: Item) -> Item:
     """Return the fields of an item that POST and PATCH of the item itself set."""
     others = {*STATES, REASON, *TRAITS, *(each.key for each in noun.children)}
     return {name: value for name, value in item.items() if name not in others}
 
 
-def _patch(changes):
+def _patch(changes: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the JSON patch that sets fields to values; None removes a field."""
     return [
         {'op': 'remove', 'path': f'/{name}'} if value is None else {'op': 'add', 'path': f'/{name}', 'value': value}
@@ -183,7 +194,7 @@ def _patch(changes):
     ]
 
 
-def _is_same(noun, record, item):
+def _is_same(noun: Noun, record: Item, item: Item) -> bool:
     """Whether a record of the service and an item of the document are the same thing."""
     for names in noun.identifiers:
         if all(item.get(name) is not None for name in names):
@@ -191,7 +202,7 @@ def _is_same(noun, record, item):
     return False
 
 
-def _normalized(name, value):
+def _normalized(name: str, value: Any) -> Any:
     """Return a uuid or an address in the spelling of the service; other values unchanged."""
     if name == 'uuid':
         try:
@@ -201,6 +212,6 @@ def _normalized(name, value):
     return value.lower() if name == 'address' and isinstance(value, str) else value
 
 
-def _owner_fields(noun, owners):
+def _owner_fields(noun: Noun, owners: Mapping[str, str]) -> dict[str, str]:
     """Return those of ``owners`` that are fields of a noun."""
     return {name: value for name, value in owners.items() if name in noun.defaults}
