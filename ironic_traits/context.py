@@ -15,7 +15,7 @@ from oslo_context import context as oslo_context
 from ironic_traits import failures
 from ironic_traits.changes.change_streams import Streams
 from ironic_traits.changes.etags import Tags
-from ironic_traits.db.engine import Reader, Writer
+from ironic_traits.db.engine import ReaderAndWriter
 from ironic_traits.deploy.base import Driver
 from ironic_traits.deploy.validate import Hook
 from ironic_traits.inventory.core.trait_writers import Writers
@@ -65,7 +65,7 @@ class Grant:
         return dataclasses.replace(self, checked=ident)
 
 
-class Process(Reader, Writer, Protocol):
+class Process(ReaderAndWriter, Protocol):
     """What a function needs that does not depend on a request: a ``service.Service``, or a Context.
 
     ``service.Service`` describes the attributes.

@@ -5,6 +5,6 @@ import sys
 from ironic_traits.cmd import command
 
 
-def main():
+def main() -> None:
     """Run the service until SIGINT or SIGTERM."""
     command.run('ironic-traits-api', 'ironic_traits.cmd.server.serving:serve', sys.argv[1:])

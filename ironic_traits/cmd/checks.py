@@ -6,6 +6,7 @@ failure that must be fixed first (oslo.upgradecheck, as in other OpenStack servi
 
 import functools
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import os_resource_classes
@@ -17,6 +18,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from ironic_traits import policies
 from ironic_traits.cmd import setup
 from ironic_traits.db import names, online_migrations, revisions, tables
+from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers
 from ironic_traits.inventory.records.inspection_rules import Rules, built_in
 from ironic_traits.matching.traits import STANDARD
@@ -27,14 +29,14 @@ _GOOD = Result(Code.SUCCESS)
 class Checks(upgradecheck.UpgradeCommands):
     """The upgrade checks.
 
-    :ivar conf: ConfigOpts; None until the configuration is read.
-    :ivar database: ironic_traits.db.engine.Database; None until it is open.
+    :ivar conf: set once the configuration is read.
+    :ivar database: set once it is open.
     """
 
-    conf: Any = None
-    database: Any = None
+    conf: cfg.ConfigOpts
+    database: Database
 
-    def schema(self):
+    def schema(self) -> Result:
         """Check that the schema is that of this release, or a newer one that this release can use."""
         current, newest = revisions.current(self.database), revisions.newest()
         if current == newest:
@@ -50,7 +52,7 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.WARNING, f'{message} {advice}')
         return Result(Code.FAILURE, f'{message} Run: ironic-traits-manage db upgrade')
 
-    def online_data_migrations(self):
+    def online_data_migrations(self) -> Result:
         """Check that all rows are in the form of this release. The next release may rely on it."""
         if revisions.current(self.database) != revisions.newest():
             # The columns may not exist yet.
@@ -61,7 +63,7 @@ class Checks(upgradecheck.UpgradeCommands):
         rows = ', '.join(f'{name}: {number}' for name, number in left.items())
         return Result(Code.WARNING, f'Rows to migrate: {rows}. Run: ironic-traits-manage db online-data-migrations')
 
-    def standard_names(self):
+    def standard_names(self) -> Result:
         """Check that the database has the names of the installed os-traits and os-resource-classes."""
         if revisions.current(self.database) != revisions.newest():
             # The upgrade of the schema adds them.
@@ -79,18 +81,18 @@ class Checks(upgradecheck.UpgradeCommands):
         )
         return Result(Code.WARNING, message)
 
-    def traits(self):
+    def traits(self) -> Result:
         """Check that each trait of a node is either custom or in the installed os-traits."""
         unknown = set(self._column(sa.select(tables.node_traits.c.trait).distinct())).difference(STANDARD)
         removed = sorted(name for name in unknown if not name.startswith(names.PREFIX))
         return _few(removed, 'Nodes have traits that the installed os-traits does not have: {}')
 
-    def drivers(self):
+    def drivers(self) -> Result:
         """Check that the driver of each node is enabled."""
         disabled = set(self._column(sa.select(tables.nodes.c.driver).distinct())).difference(drivers.load(self.conf))
         return _few(sorted(disabled), 'Nodes have drivers that are not in [deploy] enabled_hardware_types: {}')
 
-    def inspection_rules(self):
+    def inspection_rules(self) -> Result:
         """Check that the files with inspection rules are valid, and that all stored rules can be in force."""
         try:
             rules = Rules(built_in(self.conf))
@@ -102,7 +104,7 @@ class Checks(upgradecheck.UpgradeCommands):
             problems = rules.problems(connection)
         return _few([f'{name} ({why})' for name, why in problems.items()], 'Inspection rules are not in force: {}')
 
-    def policy_rules(self):
+    def policy_rules(self) -> Result:
         """Check that the policy file can be parsed, and that each rule in it exists."""
         enforcer = policies.enforcer(self.conf)
         try:
@@ -120,14 +122,15 @@ class Checks(upgradecheck.UpgradeCommands):
         )
         return _few(unknown, 'The policy file has rules that do not exist: {}')
 
-    def policy_file(self):
+    def policy_file(self) -> Result:
         """Check that the policy file is YAML."""
         return common_checks.check_policy_json(self, self.conf)
 
-    def _column(self, statement):
-        """Return the values of a column, a list. It is empty when the table does not exist yet."""
+    def _column(self, statement: sa.Select) -> list[str]:
+        """Return the values of a column. The list is empty when the table does not exist yet."""
         with self.database.read() as connection:
-            exists = sa.inspect(connection).has_table(statement.get_final_froms()[0].name)
+            [table] = statement.get_final_froms()
+            exists = isinstance(table, sa.Table) and sa.inspect(connection).has_table(table.name)
             return list(connection.scalars(statement)) if exists else []
 
     _upgrade_checks = (
@@ -142,12 +145,12 @@ class Checks(upgradecheck.UpgradeCommands):
     )
 
 
-def _is_invalid(rule):
+def _is_invalid(rule: Any) -> bool:
     """Whether oslo.policy could not parse a rule. It replaces such a rule by "!", which denies all requests."""
     return str(rule.check) == '!' != str(rule.check_str).strip()
 
 
-def _few(items, message):
+def _few(items: Sequence[str], message: str) -> Result:
     """Return a warning that names the first five items; success without items."""
     if not items:
         return _GOOD
@@ -155,14 +158,14 @@ def _few(items, message):
     return Result(Code.WARNING, message.format(', '.join(items[:5]) + more))
 
 
-def _add_commands(checks, subparsers):
+def _add_commands(checks: Checks, subparsers: Any) -> None:
     upgrade = subparsers.add_parser('upgrade', help='checks before an upgrade')
     check = upgrade.add_subparsers(dest='action', required=True).add_parser('check', help=__doc__)
     check.add_argument('--json', action='store_true', help='Print JSON.')
     check.set_defaults(function=checks.check)
 
 
-def check():
+def check() -> None:
     """Run the checks, print their results, and exit with the code of the worst one."""
     checks = Checks()
     commands = cfg.SubCommandOpt('command', title='commands', handler=functools.partial(_add_commands, checks))

@@ -9,6 +9,8 @@ import gc
 import pkgutil
 import signal
 import sys
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ironic_traits.printing import escape_output
 
@@ -16,7 +18,7 @@ from ironic_traits.printing import escape_output
 INTERRUPTED = 128 + signal.SIGINT
 
 
-def run(program, function, *arguments):
+def run(program: str, function: str, *arguments: Any) -> None:
     """Import a function and call it. Control characters in what it prints are escaped.
 
     :param program: name of the command, for messages.
@@ -29,7 +31,7 @@ def run(program, function, *arguments):
         _resolve(function)(*arguments)
 
 
-def _resolve(function):
+def _resolve(function: str) -> Callable[..., Any]:
     """Import a function by its location, without the garbage collector.
 
     During the imports, the garbage collector would run many times and free nothing, because the imported objects stay.
@@ -44,7 +46,7 @@ def _resolve(function):
 
 
 @contextlib.contextmanager
-def ended_by_interrupt(program):
+def ended_by_interrupt(program: str) -> Iterator[None]:
     """End the process with one line when Ctrl-C is pressed in the block.
 
     :param program: name of the command, for the line.

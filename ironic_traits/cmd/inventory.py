@@ -8,32 +8,36 @@ import collections
 import contextlib
 import functools
 import sys
+from collections.abc import Callable, Sequence
 
 import tqdm
+from oslo_config import cfg
 
 from ironic_traits import app
 from ironic_traits.cmd import setup
 from ironic_traits.cmd.importing import local
 from ironic_traits.conf import database_name
 from ironic_traits.db import names, tables
-from ironic_traits.db.engine import retried
+from ironic_traits.db.engine import Database, retried
 from ironic_traits.db.one_transaction import OneTransaction
 from ironic_traits.inventory.core import trait_writers
 from ironic_traits.printing import count
 from ironic_traits.service import Service
 from ironic_traits.transfer import documents, exports, files, sources
+from ironic_traits.transfer.documents import Unit
 
 #: Seconds for which importing one node locks a SQLite database on a slow machine: a new node, and a changed one.
 _NEW_NODE, _CHANGED_NODE = 0.0015, 0.008
 #: Maximum number of problems that are printed.
 _MAX_PROBLEMS = 100
 
+#: A function that returns the client whose requests run in a transaction.
+Connect = Callable[[OneTransaction], local.LocalClient]
 
-def export_file(conf, database):
+
+def export_file(conf: cfg.ConfigOpts, database: Database) -> None:
     """Write a consistent snapshot of the inventory to a file.
 
-    :param conf: ConfigOpts.
-    :param database: ironic_traits.db.engine.Database.
     :raises SystemExit: the file cannot be written.
     """
     path = conf.command.file
@@ -50,13 +54,11 @@ def export_file(conf, database):
     print(f'Exported {summary} from {database_name(conf)} to {_target(path)}.{export.remark()}', file=sys.stderr)
 
 
-def import_file(conf, database):
+def import_file(conf: cfg.ConfigOpts, database: Database) -> None:
     """Import a file into the inventory, and print what changed.
 
     The import is one transaction. With --continue, each node and each chassis has its own transaction.
 
-    :param conf: ConfigOpts.
-    :param database: ironic_traits.db.engine.Database.
     :raises SystemExit: the file is invalid, or a part of it cannot be imported.
     """
     source, prune, dry_run = conf.command.source, conf.command.prune, conf.command.dry_run
@@ -92,7 +94,7 @@ def import_file(conf, database):
         sys.exit(refusal)
 
 
-def _add_names(database, units, source):
+def _add_names(database: Database, units: Sequence[Unit], source: str | None) -> None:
     """Add the names of a document, in their own transactions. The transaction of the import would lock them.
 
     :param source: the source of the import; None for those of the document.
@@ -103,7 +105,7 @@ def _add_names(database, units, source):
         trait_writers.ensure(database, name)
 
 
-def _check(source, prune):
+def _check(source: str | None, prune: bool) -> None:
     """Raise SystemExit unless an import can write as a source, and can prune if requested."""
     try:
         sources.check_source(source)
@@ -113,7 +115,7 @@ def _check(source, prune):
         sys.exit('--prune needs --source.')
 
 
-def _units(path):
+def _units(path: str) -> list[Unit]:
     """Return the units of the document in a file, as ``documents.units``. If it is invalid, print its problems.
 
     :raises SystemExit: the file cannot be read, or the document is invalid.
@@ -132,15 +134,15 @@ def _units(path):
 class _Outcome:
     """The sum of the results of all parts of an import. Its attributes are those of a LocalImporter."""
 
-    def __init__(self):
-        self.counts: collections.Counter = collections.Counter()
+    def __init__(self) -> None:
+        self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
         self.changes: list[str] = []
         self.warnings: list[str] = []
         self.adopted: set[str] = set()
         self.refused: list[str] = []
 
-    def add(self, importer):
-        """Add the results of a part, a LocalImporter."""
+    def add(self, importer: local.LocalImporter) -> None:
+        """Add the results of a part."""
         self.counts += importer.counts
         self.changes += importer.changes
         self.warnings += importer.warnings
@@ -148,7 +150,7 @@ class _Outcome:
         self.refused += importer.refused
 
 
-def _print_problems(sentences):
+def _print_problems(sentences: Sequence[str]) -> None:
     """Print the first problems to stderr, and how many more there are."""
     for sentence in sentences[:_MAX_PROBLEMS]:
         print(sentence, file=sys.stderr)
@@ -156,15 +158,15 @@ def _print_problems(sentences):
         print(f'… and {len(sentences) - _MAX_PROBLEMS} more.', file=sys.stderr)
 
 
-def _source(path):
+def _source(path: str) -> str:
     return 'standard input' if path == '-' else path
 
 
-def _target(path):
+def _target(path: str) -> str:
     return 'standard output' if path == '-' else path
 
 
-def _warn_of_lock(number, patience):
+def _warn_of_lock(number: int, patience: float) -> None:
     """Warn before an import that may lock a SQLite database for a third of the time that other writers wait."""
     if number * _CHANGED_NODE >= patience / 3:
         print(
@@ -181,7 +183,14 @@ class _Rollback(Exception):
 
 
 @retried
-def _import_units(create, database, units, document_units, dry_run, start):
+def _import_units(
+    create: Callable[[OneTransaction, int], local.LocalImporter],
+    database: Database,
+    units: Sequence[Unit],
+    document_units: Sequence[Unit] | None,
+    dry_run: bool,
+    start: int,
+) -> local.LocalImporter:
     """Import units in one transaction. Roll it back when one of them is refused, and after a dry run.
 
     :param create: function of a OneTransaction and ``start`` that returns a LocalImporter.
@@ -199,17 +208,18 @@ def _import_units(create, database, units, document_units, dry_run, start):
     return importer
 
 
-def _importer(connect, bar, source, prune, transaction, start):
+def _importer(
+    connect: Connect, bar: tqdm.tqdm, source: str | None, prune: bool, transaction: OneTransaction, start: int
+) -> local.LocalImporter:
     """Return a LocalImporter, after setting the progress bar.
 
     :param connect: the result of ``_connector``.
-    :param bar: tqdm progress bar.
     """
     bar.n = start
     return local.LocalImporter(connect(transaction), transaction, bar.update, source, prune)
 
 
-def _connector(conf):
+def _connector(conf: cfg.ConfigOpts) -> Connect:
     """Build the application for the operator of this machine, who has full access and sees secrets.
 
     :returns: function from a OneTransaction to a LocalClient of the application.

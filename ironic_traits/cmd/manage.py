@@ -7,12 +7,13 @@ This module only declares the commands and their arguments, so that ``--help`` d
 import argparse
 import sys
 from collections.abc import Callable
+from typing import Any, TextIO
 
 from ironic_traits.cmd import command
 from ironic_traits.version import version
 
 
-def _export_arguments(parser):
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'file', help='JSON if the name ends in .json, else YAML; - for stdout. Only the owner of the file can read it'
     )
@@ -24,7 +25,7 @@ def _export_arguments(parser):
     )
 
 
-def _import_arguments(parser):
+def _import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('file', help='JSON or YAML; - for stdin')
     parser.add_argument(
         *('--continue', '-c'),
@@ -47,7 +48,7 @@ def _import_arguments(parser):
     )
 
 
-def _purge_arguments(parser):
+def _purge_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         *('--max-entries', '-e'),
         type=_count,
@@ -59,7 +60,7 @@ def _purge_arguments(parser):
     )
 
 
-def _online_arguments(parser):
+def _online_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         *('--max-count', '-m'),
         type=int,
@@ -68,7 +69,7 @@ def _online_arguments(parser):
     )
 
 
-def _check_arguments(parser):
+def _check_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('file', nargs='*', help='file with rules, YAML or JSON; without a file, the standard rules')
     parser.add_argument(
         *('--inventory', '-i'),
@@ -89,13 +90,13 @@ def _check_arguments(parser):
     parser.add_argument('--standard', '-s', action='store_true', help='evaluate the standard rules, too')
 
 
-def _import_rules_arguments(parser):
+def _import_rules_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--from-inspector', required=True, metavar='FILE', help='rules of ironic-inspector, JSON or YAML; - for stdin'
     )
 
 
-def _placement_arguments(parser):
+def _placement_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'url',
         nargs='?',
@@ -122,14 +123,14 @@ def _placement_arguments(parser):
     )
 
 
-def _jobs(text):
+def _jobs(text: str) -> int:
     number = _count(text)
     if not 1 <= number <= 10:
         raise argparse.ArgumentTypeError(f'{text} is not between 1 and 10')
     return number
 
 
-def _count(text):
+def _count(text: str) -> int:
     try:
         number = int(text)
     except ValueError:
@@ -252,7 +253,7 @@ _OPTIONS = (
 )
 
 
-def main():
+def main() -> None:
     """Run one command."""
     argv = sys.argv[1:]
     if not argv:
@@ -270,7 +271,7 @@ def main():
         command.run('ironic-traits-manage', 'ironic_traits.cmd.managing:run', argv, add_commands)
 
 
-def add_commands(subparsers):
+def add_commands(subparsers: Any) -> None:
     """Add the commands to an argparse parser."""
     for noun, (subject, verbs) in COMMANDS.items():
         actions = subparsers.add_parser(noun, help=subject, description=f'{noun}: {subject}').add_subparsers(
@@ -283,7 +284,7 @@ def add_commands(subparsers):
                 add_arguments(parser)
 
 
-def _print_help(stream):
+def _print_help(stream: TextIO) -> None:
     commands = [
         (f'{noun} {verb}', description)
         for noun, (_, verbs) in COMMANDS.items()

@@ -3,6 +3,8 @@
 import collections
 import pkgutil
 import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from oslo_config import cfg
 
@@ -11,13 +13,14 @@ from ironic_traits.changes import change_feed
 from ironic_traits.cmd import rules, setup
 from ironic_traits.conf import database_name
 from ironic_traits.db import migrations, online_migrations, revisions
+from ironic_traits.db.engine import Database
 from ironic_traits.inventory.core import history_purge
 from ironic_traits.inventory.holds import reservations
 from ironic_traits.placement import standard
 from ironic_traits.printing import count
 
 
-def run(argv, add_commands):
+def run(argv: Sequence[str], add_commands: Callable[[Any], None]) -> None:
     """Run one command.
 
     :param argv: command line arguments, without the program's name.
@@ -35,26 +38,26 @@ def run(argv, add_commands):
         function(conf, database)
 
 
-def upgrade(conf, database):
+def upgrade(conf: cfg.ConfigOpts, database: Database) -> None:
     """Upgrade the schema to the newest version, add missing standard names, and print the version."""
     migrations.upgrade(database)
     standard.sync(database)
     version(conf, database)
 
 
-def _name(conf):
+def _name(conf: cfg.ConfigOpts) -> None:
     """Print which database is used. It goes to stderr, because scripts read the version from stdout."""
     print(f'Database: {database_name(conf)}', file=sys.stderr)
 
 
-def version(conf, database):
+def version(conf: cfg.ConfigOpts, database: Database) -> None:
     """Print the version of the schema."""
     current = revisions.current(database)
     _name(conf)
     print(current or 'none')
 
 
-def check(conf, database):
+def check(conf: cfg.ConfigOpts, database: Database) -> None:
     """Exit with 1 unless the schema is the newest."""
     current, newest = revisions.current(database), revisions.newest()
     _name(conf)
@@ -63,7 +66,7 @@ def check(conf, database):
         sys.exit(1)
 
 
-def online_data_migrations(conf, database):
+def online_data_migrations(conf: cfg.ConfigOpts, database: Database) -> None:
     """Migrate rows in batches, and print how many there were, and how many are left.
 
     The exit codes are those of ``ironic-dbsync online_data_migrations``: 0 when all rows are migrated, 1 when some are
@@ -85,23 +88,23 @@ def online_data_migrations(conf, database):
     print('All rows have the form of this release')
 
 
-def _exit(code, message):
+def _exit(code: int, message: str) -> NoReturn:
     print(message, file=sys.stderr)
     sys.exit(code)
 
 
-def purge(conf, database):
+def purge(conf: cfg.ConfigOpts, database: Database) -> None:
     """Delete expired reservations, and print how many there were."""
     print(f'{reservations.purge(database)} reservations were deleted')
 
 
-def reset_changes(conf, database):
+def reset_changes(conf: cfg.ConfigOpts, database: Database) -> None:
     """Make the tokens of the change feed invalid."""
     change_feed.begin_again(database)
     print('All tokens of the change feed are invalid now')
 
 
-def purge_history(conf, database):
+def purge_history(conf: cfg.ConfigOpts, database: Database) -> None:
     """Delete old entries of the history of nodes, and print how many there were."""
     command, options = conf.command, conf.history
     limits = (
@@ -111,12 +114,12 @@ def purge_history(conf, database):
     print(f'{history_purge.purge(database, *limits)} entries were deleted')
 
 
-def sync(conf, database):
+def sync(conf: cfg.ConfigOpts, database: Database) -> None:
     """Add the missing names of the installed os-traits and os-resource-classes, and print how many there were."""
     print(f'{standard.sync(database)} names were added')
 
 
-def validate(conf):
+def validate(conf: cfg.ConfigOpts) -> None:
     """Print the options in the configuration files that no code reads, and exit with 1 if there are any."""
     problems = validation.problems(conf)
     if problems:

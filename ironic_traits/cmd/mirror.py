@@ -3,7 +3,7 @@
 from ironic_traits.cmd import command
 
 
-def main():
+def main() -> None:
     """Follow clouds until SIGINT or SIGTERM, or run one command."""
     command.run('ironic-traits-mirror', 'ironic_traits.cmd.mirroring:run')
 

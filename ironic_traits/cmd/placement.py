@@ -3,13 +3,17 @@
 import functools
 import os
 import sys
+from collections.abc import Sequence
 
 import tqdm
+from oslo_config import cfg
 from oslo_db.exception import DBDuplicateEntry
 
 from ironic_traits import failures
 from ironic_traits.cmd import setup
 from ironic_traits.conf.mirror import claims_nodes
+from ironic_traits.db.engine import Database
+from ironic_traits.placement.snapshots import Snapshot
 from ironic_traits.placement_transfer import outcome
 from ironic_traits.placement_transfer.exporting import Export
 from ironic_traits.placement_transfer.exporting import read as read_own
@@ -22,11 +26,9 @@ from ironic_traits.printing import count, printable
 _MAX_LINES = 1000
 
 
-def import_all(conf, database):
+def import_all(conf: cfg.ConfigOpts, database: Database) -> None:
     """Import another Placement, compare it with the database, and print what differs.
 
-    :param conf: ConfigOpts.
-    :param database: ironic_traits.db.engine.Database.
     :raises SystemExit: the other Placement cannot be read, or something differs at the end.
     """
     setup.schema(conf)
@@ -52,11 +54,9 @@ def import_all(conf, database):
     _end(transfer, transfer.verify(), f'Imported {remote.url}')
 
 
-def export_all(conf, database):
+def export_all(conf: cfg.ConfigOpts, database: Database) -> None:
     """Export the database to another Placement, compare the two, and print what differs.
 
-    :param conf: ConfigOpts.
-    :param database: ironic_traits.db.engine.Database.
     :raises SystemExit: the other Placement cannot be read or written, or something differs at the end.
     """
     setup.schema(conf)
@@ -79,7 +79,7 @@ def export_all(conf, database):
     _end(transfer, transfer.verify(existing), f'Exported to {remote.url}')
 
 
-def _remote(command):
+def _remote(command: cfg.ConfigOpts.SubCommandAttr) -> Remote:
     """Return the Remote of the arguments.
 
     :raises Unusable: the other Placement does not respond.
@@ -89,7 +89,7 @@ def _remote(command):
     return Remote(command.url, command.cloud, os.environ.get('OS_TOKEN'))
 
 
-def _read(remote, command):
+def _read(remote: Remote, command: cfg.ConfigOpts.SubCommandAttr) -> tuple[Reader, Snapshot]:
     """Read another Placement, and print how much it has.
 
     :returns: (Reader, Snapshot).
@@ -98,7 +98,7 @@ def _read(remote, command):
     before = remote.requests
     with _progress('request', 0) as bar:
 
-        def progress(done, total):
+        def progress(done: int, total: int) -> None:
             bar.total += total
             bar.update(done)
 
@@ -115,11 +115,11 @@ def _read(remote, command):
     return reader, snapshot
 
 
-def _progress(unit, total):
+def _progress(unit: str, total: int) -> tqdm.tqdm:
     return tqdm.tqdm(total=total, unit=unit, disable=None, leave=False, file=sys.__stderr__)
 
 
-def _end_dry_run(transfer, verb):
+def _end_dry_run(transfer: Import | Export, verb: str) -> None:
     for line in transfer.plan.lines:
         print(printable(line))
     for line in transfer.plan.counts():
@@ -128,7 +128,7 @@ def _end_dry_run(transfer, verb):
     _print_differences(transfer.refusals())
 
 
-def _end(transfer, differences, done):
+def _end(transfer: Import | Export, differences: Sequence[str], done: str) -> None:
     for line in transfer.plan.counts():
         print(line)
     if not transfer.plan:
@@ -137,7 +137,7 @@ def _end(transfer, differences, done):
     _print_differences(differences)
 
 
-def _print_differences(lines):
+def _print_differences(lines: Sequence[str]) -> None:
     """Print what differs, and exit with 1 if anything does."""
     for line in lines[:_MAX_LINES]:
         print(printable(line), file=sys.stderr)

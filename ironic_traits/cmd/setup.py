@@ -4,6 +4,8 @@ import contextlib
 import importlib.util
 import logging
 import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 from oslo_config import cfg
@@ -16,6 +18,9 @@ from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers
 from ironic_traits.placement import standard
 from ironic_traits.printing import printable
+
+if TYPE_CHECKING:
+    from ironic_traits.service import Service
 
 LOG = logging.getLogger(__name__)
 
@@ -30,18 +35,17 @@ _UNUSABLE = (
 _EXTRAS = {'postgresql': 'postgresql', 'mysql': 'mariadb', 'mariadb': 'mariadb'}
 
 
-def openstacksdk():
+def openstacksdk() -> None:
     """Exit with one sentence unless openstacksdk is installed. The service reads clouds with it."""
     if importlib.util.find_spec('openstack') is None:
         sys.exit(f'openstacksdk is not installed. Run: {extras.installation("mirror")}')
 
 
-def configuration(argv, cli=()):
+def configuration(argv: Sequence[str], cli: Sequence[cfg.Opt] = ()) -> cfg.ConfigOpts:
     """Read the configuration and set up logging. The default log is stderr, with the request id on each line.
 
     :param argv: command-line arguments, without the program's name.
     :param cli: options to add to the command line.
-    :returns: ConfigOpts.
     :raises SystemExit: the configuration cannot be used; the message is one sentence.
     """
     with usable():
@@ -58,11 +62,8 @@ def configuration(argv, cli=()):
     return settings
 
 
-def warn(settings):
-    """Log a warning for each unknown option in the configuration files; print it if the log does not go to stderr.
-
-    :param settings: ConfigOpts.
-    """
+def warn(settings: cfg.ConfigOpts) -> None:
+    """Log a warning for each unknown option in the configuration files; print it if the log does not go to stderr."""
     for problem in validation.problems(settings):
         LOG.warning('%s', problem)
         if not logs.on_stderr():
@@ -70,7 +71,7 @@ def warn(settings):
 
 
 @contextlib.contextmanager
-def usable():
+def usable() -> Iterator[None]:
     """End the process with one line when the block raises oslo.config's Error.
 
     :raises SystemExit: the configuration cannot be used.
@@ -81,10 +82,9 @@ def usable():
         sys.exit(f'The configuration cannot be used: {printable(str(error).strip())}')
 
 
-def policy(service):
+def policy(service: 'Service') -> None:
     """Check that the policy file can be read. Without an enforcer (noauth), there is no policy file.
 
-    :param service: ironic_traits.service.Service.
     :raises SystemExit: the policy file cannot be read.
     """
     if service.enforcer is None:
@@ -96,10 +96,9 @@ def policy(service):
 
 
 @contextlib.contextmanager
-def database(settings, create=False):
+def database(settings: cfg.ConfigOpts, create: bool = False) -> Iterator[Database]:
     """Open the configured database, and close it when the block ends.
 
-    :param settings: ConfigOpts.
     :param create: whether to create a SQLite database that does not exist yet.
     :raises SystemExit: the database cannot be used; the message is one sentence.
     """
@@ -121,10 +120,9 @@ def database(settings, create=False):
         sys.exit(f'The database cannot be used: {reason} (set by --database or [database] connection)')
 
 
-def schema(settings, create=True):
+def schema(settings: cfg.ConfigOpts, create: bool = True) -> None:
     """Create or upgrade the schema of a SQLite database; check that of a database server.
 
-    :param settings: ConfigOpts.
     :param create: whether to create a SQLite database that does not exist yet.
     :raises SystemExit: this release cannot use the schema.
     """
@@ -147,7 +145,7 @@ def schema(settings, create=True):
             )
 
 
-def _check_newer(opened, current):
+def _check_newer(opened: Database, current: str | None) -> None:
     """Log that the schema belongs to a newer release, or exit if this release cannot use it."""
     if not revisions.is_usable(opened, current):
         sys.exit(

@@ -3,6 +3,6 @@
 from ironic_traits.cmd import command
 
 
-def main():
+def main() -> None:
     """Run the upgrade checks."""
     command.run('ironic-traits-status', 'ironic_traits.cmd.checks:check')

@@ -21,6 +21,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
+from typing import Self
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +37,7 @@ _SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM})
 GRACE = 2
 
 
-def end_with(parent):
+def end_with(parent: int) -> None:
     """Let the kernel kill this process when its parent ends.
 
     The signal is SIGKILL, because a process that is still starting may miss SIGTERM. It would then keep the port.
@@ -48,12 +50,12 @@ def end_with(parent):
         os._exit(1)
 
 
-def is_supervised():
+def is_supervised() -> bool:
     """Whether this process is a ``Child``. Call it before ``arguments``, which removes the environment variable."""
     return _STARTER in os.environ
 
 
-def arguments():
+def arguments() -> list[str]:
     """Return the command line arguments of this process, and tie it to its parent if it is a ``Child``.
 
     It removes the two environment variables, so that programs that this process starts do not inherit them.
@@ -64,7 +66,7 @@ def arguments():
     return sys.argv[1:] if argv is None else json.loads(argv)
 
 
-def separate_forks(is_busy, close=lambda: None):
+def separate_forks(is_busy: Callable[[], bool], close: Callable[[], object] = lambda: None) -> None:
     """Register fork hooks, so that later forks of this process behave as the module's docstring says.
 
     :param is_busy: function without arguments; whether the fork answers requests at the moment.
@@ -72,16 +74,16 @@ def separate_forks(is_busy, close=lambda: None):
     """
     supervisor, separated = os.getpid(), False
 
-    def prepare():
+    def prepare() -> None:
         if os.getpid() == supervisor:
             # A signal that arrives during the fork stays pending until the child has its own handling.
             signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
-    def resume():
+    def resume() -> None:
         if os.getpid() == supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
-    def separate():
+    def separate() -> None:
         nonlocal separated
         if separated:
             # A grandchild.
@@ -97,7 +99,7 @@ def separate_forks(is_busy, close=lambda: None):
     os.register_at_fork(before=prepare, after_in_parent=resume, after_in_child=separate)
 
 
-def _stop_on_signal(is_busy, close):
+def _stop_on_signal(is_busy: Callable[[], bool], close: Callable[[], object]) -> None:
     """Wait for the first signal to stop, and call the handler that the web server has installed by then.
 
     The signals stay blocked in all threads of the process: a granian worker that is signalled twice may never end. One
@@ -130,7 +132,7 @@ class Child:
     pause = 1
     max_pause = 30
 
-    def __init__(self, module, argv):
+    def __init__(self, module: str, argv: Sequence[str]) -> None:
         # -P, because modules in the current directory must not shadow ours.
         self._command = [sys.executable, '-P', '-m', module]
         self._environment = os.environ | {_STARTER: str(os.getpid()), _ARGUMENTS: json.dumps(argv)}
@@ -138,21 +140,21 @@ class Child:
         self._process = self._start()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._keeper.start()
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self._ended.set()
         self._process.terminate()
         self._keeper.join()
 
-    def _start(self):
+    def _start(self) -> subprocess.Popen[bytes]:
         # Safe: the command is our own interpreter and module.
         return subprocess.Popen(self._command, env=self._environment, process_group=0)  # noqa: S603
 
-    def _keep(self):
-        pause = self.pause
+    def _keep(self) -> None:
+        pause: float | None = self.pause
         while pause is not None:
             started = time.monotonic()
             status = self._process.wait()
@@ -162,7 +164,7 @@ class Child:
                 LOG.warning('%s ended with status %s; restarting it', self._command[-1], status)
             pause = self._restart(pause)
 
-    def _restart(self, pause):
+    def _restart(self, pause: float) -> float | None:
         """Start the program again after a pause, as soon as the system can start it.
 
         :param pause: seconds.

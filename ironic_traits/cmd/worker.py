@@ -3,7 +3,7 @@
 from ironic_traits.cmd import command
 
 
-def main():
+def main() -> None:
     """Run a worker until SIGINT or SIGTERM."""
     command.run('ironic-traits-worker', 'ironic_traits.cmd.working:work')
 

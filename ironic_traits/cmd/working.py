@@ -14,7 +14,7 @@ from ironic_traits.worker.worker import Worker
 LOG = logging.getLogger(__name__)
 
 
-def work():
+def work() -> None:
     """Run a worker until SIGINT or SIGTERM. It finishes the current transitions first."""
     supervised = supervisor.is_supervised()
     conf = setup.configuration(supervisor.arguments())

@@ -7,6 +7,7 @@ reads ``list_opts``.
 import contextlib
 import ipaddress
 import os
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 from oslo_config import cfg
@@ -63,7 +64,7 @@ EXPOSED_HEADERS = [
 ]
 
 
-def make(argv=(), cli=()):
+def make(argv: Sequence[str] = (), cli: Sequence[cfg.Opt] = ()) -> cfg.ConfigOpts:
     """Return the configuration of one service.
 
     :param argv: command-line arguments, without the program's name.
@@ -90,7 +91,7 @@ def make(argv=(), cli=()):
     return conf
 
 
-def _check_directories(conf):
+def _check_directories(conf: cfg.ConfigOpts) -> None:
     """Raise Error for a directory of configuration files that may not be read.
 
     oslo.config takes such a directory for an empty one. The service would run with its defaults: without
@@ -114,7 +115,7 @@ def _check_directories(conf):
             continue
 
 
-def _check_values(conf):
+def _check_values(conf: cfg.ConfigOpts) -> None:
     """Raise Error for an invalid value, or for an auth_strategy that is unsafe on this host.
 
     Reading every option is the check: oslo.config validates a value from a file only when it is read.
@@ -134,13 +135,13 @@ def _check_values(conf):
         )
 
 
-def _is_loopback(host):
+def _is_loopback(host: str) -> bool:
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == 'localhost'
 
 
-def _database_url(conf):
+def _database_url(conf: cfg.ConfigOpts) -> str:
     """Return the database URL: --database, else [database] connection, else a SQLite file in the state path."""
     if conf.database_url:
         return conf.database_url
@@ -149,12 +150,12 @@ def _database_url(conf):
     return 'sqlite:///' + os.path.join(os.path.abspath(conf.state_path), 'ironic-traits.sqlite')
 
 
-def database_name(conf):
+def database_name(conf: cfg.ConfigOpts) -> str:
     """Return the URL of the database, without its password, for people."""
     return sa.make_url(conf.database.connection).render_as_string(hide_password=True)
 
 
-def set_library_defaults():
+def set_library_defaults() -> None:
     """Change defaults of the libraries' options: their routine log messages are noise here.
 
     keystoneauth raises an exception for each failure, too, and the service says in one line what it was.
@@ -163,6 +164,6 @@ def set_library_defaults():
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *quiet])
 
 
-def list_opts():
+def list_opts() -> list[tuple[str, Sequence[cfg.Opt]]]:
     """Return the service's own options for oslo-config-generator: [(group, [option, …]), …]."""
     return [(module.GROUP, module.OPTIONS) for module in GROUPS]

@@ -38,6 +38,6 @@ OPTIONS = [
 ]
 
 
-def register(conf):
+def register(conf: cfg.ConfigOpts) -> None:
     """Register the options of this group."""
     conf.register_opts(OPTIONS, group=GROUP)

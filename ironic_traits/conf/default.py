@@ -39,6 +39,6 @@ OPTIONS = [
 ]
 
 
-def register(conf):
+def register(conf: cfg.ConfigOpts) -> None:
     """Register the options for configuration files and for the command line."""
     conf.register_cli_opts(OPTIONS)

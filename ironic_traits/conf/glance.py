@@ -14,6 +14,6 @@ OPTIONS = [
 cfg.set_defaults(OPTIONS, timeout=10)
 
 
-def register(conf):
+def register(conf: cfg.ConfigOpts) -> None:
     """Register the options of this group."""
     conf.register_opts(OPTIONS, group=GROUP)

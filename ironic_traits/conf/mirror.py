@@ -1,5 +1,7 @@
 """Options of [mirror]: the clouds whose nodes ironic-traits-mirror follows."""
 
+from collections.abc import Iterable
+
 from oslo_config import cfg
 
 GROUP = 'mirror'
@@ -16,12 +18,12 @@ _CLAIMS = [
 ]
 
 
-def _by_cloud(value):
+def _by_cloud(value: cfg.types.ConfigType) -> cfg.types.Dict:
     """Return the type of an option that has a value of some type for each of some clouds."""
     return cfg.types.Dict(value, type_name=f'{value.type_name} by cloud')
 
 
-def _choice(choices):
+def _choice(choices: Iterable[tuple[str, str]]) -> cfg.types.String:
     return cfg.types.String(choices=[value for value, _ in choices if value], type_name='choice')
 
 
@@ -176,12 +178,12 @@ OPTIONS = [
 ]
 
 
-def register(conf):
+def register(conf: cfg.ConfigOpts) -> None:
     """Register the options of this group."""
     conf.register_opts(OPTIONS, group=GROUP)
 
 
-def write_of(conf, cloud):
+def write_of(conf: cfg.ConfigOpts, cloud: str) -> str | None:
     """Return which traits are written to a cloud: a value of ``write``; None for "nothing".
 
     :param cloud: its name.
@@ -190,7 +192,7 @@ def write_of(conf, cloud):
     return None if value == 'nothing' else value
 
 
-def claims_nodes(conf, cloud):
+def claims_nodes(conf: cfg.ConfigOpts, cloud: str) -> bool:
     """Whether nodes of a cloud are held there, too.
 
     :param cloud: its name.
@@ -198,6 +200,6 @@ def claims_nodes(conf, cloud):
     return conf.mirror.claims_by_cloud.get(cloud, conf.mirror.claims) == 'instance_uuid'
 
 
-def claims_any_nodes(conf):
+def claims_any_nodes(conf: cfg.ConfigOpts) -> bool:
     """Whether nodes of some clouds may have to be held there, too."""
     return 'instance_uuid' in (conf.mirror.claims, *conf.mirror.claims_by_cloud.values())

@@ -40,6 +40,10 @@ class Writer(Protocol):
         """Return a context manager of a connection in a transaction."""
 
 
+class ReaderAndWriter(Reader, Writer, Protocol):
+    """Opens both."""
+
+
 class Database:
     """The connections of the service to its database.
 

@@ -12,7 +12,7 @@ from oslo_db import exception as db_exception
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.db.engine import referring, retried
+from ironic_traits.db.engine import Writer, referring, retried
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.together import Write
@@ -55,7 +55,7 @@ def of_provider(context: Context, uuid: str) -> tuple[sa.Row, Sequence[sa.Row]]:
 
 
 @retried
-def replace(context: Context, claims: Sequence[Claim], needs_claim: NeedsClaim = never) -> None:
+def replace(context: Writer, claims: Sequence[Claim], needs_claim: NeedsClaim = never) -> None:
     """Replace the allocations of consumers, in one transaction.
 
     :param claims: [Claim, …].

@@ -12,7 +12,7 @@ from oslo_utils import uuidutils
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.db.engine import referring, retried
+from ironic_traits.db.engine import Writer, referring, retried
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.types import now
 from ironic_traits.placement import capacity, failures, resource_classes, traits
@@ -113,7 +113,7 @@ def update(context: Context, uuid: str, name: str, parent: Sequence[str | None],
 
 
 @retried
-def delete(context: Context, uuid: str) -> None:
+def delete(context: Writer, uuid: str) -> None:
     """Delete a provider with its inventories, traits and aggregates.
 
     :raises failures.ProviderNotFound: there is no such provider.

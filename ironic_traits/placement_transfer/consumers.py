@@ -1,7 +1,12 @@
 """Writes the allocations of consumers to another Placement through its API, for many consumers in a request."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ironic_traits.placement.snapshots import Consumer
 from ironic_traits.placement_transfer.providers import ATTEMPTS
-from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused
+from ironic_traits.placement_transfer.reading import Reader
+from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused, Remote
 
 #: Maximum number of consumers in a request, which is one transaction there.
 BATCH = 50
@@ -10,19 +15,18 @@ BATCH = 50
 class Writer:
     """A writer of consumers.
 
-    :param remote: ironic_traits.placement_transfer.remote.Remote.
     :param reader: ironic_traits.placement_transfer.reading.Reader of this Placement.
     """
 
-    def __init__(self, remote, reader):
+    def __init__(self, remote: Remote, reader: Reader) -> None:
         self._remote = remote
         self._reader = reader
 
-    def write(self, consumers, present):
+    def write(self, consumers: Iterable[Consumer], present: Mapping[str, Consumer]) -> dict[str, str]:
         """Write consumers.
 
-        :param consumers: [Consumer, …] to write.
-        :param present: {uuid: Consumer} that were read there.
+        :param consumers: the consumers to write.
+        :param present: those that were read there, by uuid.
         :returns: {uuid: why it cannot be written}.
         """
         # Below version 1.38, requests cannot have a consumer type. From this version on, they must.
@@ -30,19 +34,21 @@ class Writer:
         untyped = [each for each in consumers if not self._is_typed(each)]
         return self._write_all(typed, present) | self._write_all(untyped, present)
 
-    def delete(self, consumers):
+    def delete(self, consumers: Sequence[Consumer]) -> dict[str, str]:
         """Delete the allocations of consumers.
 
-        :param consumers: [Consumer, …] that were read there.
+        :param consumers: consumers that were read there.
         :returns: {uuid: why it cannot be deleted}.
         """
         present = {consumer.uuid: consumer for consumer in consumers}
         return self._write_all(consumers, present, are_wanted=False)
 
-    def _is_typed(self, consumer):
+    def _is_typed(self, consumer: Consumer) -> bool:
         return bool(consumer.consumer_type) and self._remote.minor >= TYPES_SINCE
 
-    def _write_all(self, consumers, present, are_wanted=True):
+    def _write_all(
+        self, consumers: Sequence[Consumer], present: Mapping[str, Consumer], are_wanted: bool = True
+    ) -> dict[str, str]:
         problems: dict[str, str] = {}
         for start in range(0, len(consumers), BATCH):
             batch = consumers[start : start + BATCH]
@@ -54,7 +60,9 @@ class Writer:
                     self._write_one(consumer, present.get(consumer.uuid), are_wanted, problems)
         return problems
 
-    def _write_one(self, consumer, present, is_wanted, problems):
+    def _write_one(
+        self, consumer: Consumer, present: Consumer | None, is_wanted: bool, problems: dict[str, str]
+    ) -> None:
         for left in reversed(range(ATTEMPTS)):
             if not (is_wanted or present):
                 return
@@ -70,7 +78,7 @@ class Writer:
                 refused.pause()
             present = self._reader.consumer(consumer.uuid)
 
-    def _post(self, consumers, present, are_wanted):
+    def _post(self, consumers: Sequence[Consumer], present: Mapping[str, Consumer | None], are_wanted: bool) -> None:
         is_typed = are_wanted and self._is_typed(consumers[0])
         documents = {}
         for consumer in consumers:
@@ -87,7 +95,7 @@ class Writer:
         minor = None if is_typed else min(self._remote.minor, TYPES_SINCE - 1)
         self._remote.send('POST', '/allocations', documents, minor)
 
-    def _allocations(self, consumer):
+    def _allocations(self, consumer: Consumer) -> dict[str, dict[str, Any]]:
         return {
             self._reader.spelling(provider): {'resources': dict(resources)}
             for provider, resources in consumer.resources.items()

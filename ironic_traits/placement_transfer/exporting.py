@@ -6,20 +6,23 @@ again.
 """
 
 import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ironic_traits.db import names
+from ironic_traits.db.engine import Database
 from ironic_traits.placement import import_checks, snapshots
 from ironic_traits.placement.snapshot_differences import Scope, compare, in_order, levels, of_consumer, surplus
+from ironic_traits.placement.snapshots import Consumer, Provider, Snapshot
 from ironic_traits.placement_transfer import consumers, outcome, providers, threads
-from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused
+from ironic_traits.placement_transfer.reading import Reader
+from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused, Remote
 
 
-def read(database):
+def read(database: Database) -> Snapshot:
     """Return the snapshot of the database to export. In it, nodes' providers are like all others.
 
     The unit of a node with a reservation is reserved, because the other Placement has no reservations.
-
-    :param database: ironic_traits.db.engine.Database.
     """
     with database.snapshot() as connection:
         snapshot = snapshots.read(connection)
@@ -28,7 +31,7 @@ def read(database):
     )
 
 
-def _plain(provider):
+def _plain(provider: Provider) -> Provider:
     node = provider.node
     if node is None:
         return provider
@@ -41,7 +44,6 @@ def _plain(provider):
 class Export:
     """The export of a snapshot.
 
-    :param remote: ironic_traits.placement_transfer.remote.Remote.
     :param wanted: Snapshot to export.
     :param reader: ironic_traits.placement_transfer.reading.Reader that has read ``there``, and reads single rows again.
     :param there: Snapshot of the other Placement.
@@ -51,7 +53,9 @@ class Export:
     :ivar plan: outcome.Plan of the differences.
     """
 
-    def __init__(self, remote, wanted, reader, there, jobs=1, prune=False):
+    def __init__(
+        self, remote: Remote, wanted: Snapshot, reader: Reader, there: Snapshot, jobs: int = 1, prune: bool = False
+    ) -> None:
         self._remote = remote
         self._wanted = outcome.needed(wanted)
         self._there = there
@@ -70,7 +74,7 @@ class Export:
         self._providers = providers.Writer(remote, reader)
         self._consumers = consumers.Writer(remote, reader)
 
-    def _check(self):
+    def _check(self) -> None:
         """Find the rows that cannot be exported."""
         for kind, wanted, present in (
             ('resource class', self._wanted.resource_classes, self._there.resource_classes),
@@ -88,7 +92,7 @@ class Export:
             if refusal:
                 self._note('consumer', consumer.uuid, refusal)
 
-    def run(self, progress=lambda number: None):
+    def run(self, progress: Callable[[int], object] = lambda number: None) -> None:
         """Write the differences.
 
         :param progress: function that is called with the number of providers that were just finished.
@@ -102,7 +106,7 @@ class Export:
         crowded = providers.crowded(self._wanted, pending)
         unfinished = []
 
-        def write(provider):
+        def write(provider: Provider) -> None:
             present = self._there.providers.get(provider.uuid)
             first = providers.at_first(provider, present, provider.uuid in crowded)
             if first.inventories != provider.inventories:
@@ -119,7 +123,7 @@ class Export:
         for provider in reversed(in_order(self._surplus[0])):
             self._note_all('provider', self._providers.delete(provider))
 
-    def verify(self, there):
+    def verify(self, there: Snapshot) -> list[str]:
         """Compare the other Placement with the exported snapshot.
 
         :param there: Snapshot of the other Placement, read after ``run``.
@@ -132,18 +136,18 @@ class Export:
             lines.append(f'consumer {consumer.uuid}: is there, but not here (--prune deletes it)')
         return lines
 
-    def refusals(self):
+    def refusals(self) -> list[str]:
         """Return a sentence for each row that cannot be exported."""
         return outcome.sentences({}, self.problems, self._wanted)
 
-    def _note(self, kind, key, problem):
+    def _note(self, kind: str, key: str, problem: str) -> None:
         self.problems[kind, key] = f'cannot be exported: {problem}'
 
-    def _note_all(self, kind, problems):
+    def _note_all(self, kind: str, problems: Mapping[str, str]) -> None:
         for key, problem in problems.items():
             self._note(kind, key, problem)
 
-    def _create_names(self):
+    def _create_names(self) -> None:
         for noun, wanted, present in (
             ('resource_classes', self._wanted.resource_classes, self._there.resource_classes),
             ('traits', self._wanted.traits, self._there.traits),
@@ -152,7 +156,7 @@ class Export:
             for name in missing:
                 self._remote.send('PUT', f'/{noun}/{name}')
 
-    def _pending_consumers(self):
+    def _pending_consumers(self) -> list[Consumer]:
         """Return the consumers to write."""
         return [
             consumer
@@ -161,7 +165,7 @@ class Export:
             and any(of_consumer(consumer, self._there.consumers.get(uuid), self._scope))
         ]
 
-    def _release(self, pending):
+    def _release(self, pending: Sequence[Consumer]) -> None:
         """Make room: remove allocations that are only there, and those that will change."""
         moved = [
             self._there.consumers[each.uuid]
@@ -172,13 +176,13 @@ class Export:
         for consumer in moved:
             self._there.consumers.pop(consumer.uuid)
 
-    def _without_unknown_names(self, provider):
+    def _without_unknown_names(self, provider: Provider) -> Provider:
         """Return a provider without the names that do not exist there and cannot be created."""
         unknown = {name for kind, name in self.problems if kind in ('trait', 'resource class')}
         inventories = {name: fields for name, fields in provider.inventories.items() if name not in unknown}
         return dataclasses.replace(provider, traits=provider.traits - unknown, inventories=inventories)
 
-    def _try(self, provider, function, *arguments):
+    def _try(self, provider: Provider, function: Callable[..., None], *arguments: Any) -> None:
         try:
             function(*arguments)
         except Refused as refused:

@@ -6,22 +6,27 @@ it is run again, and rows that equal those of the source are not written.
 """
 
 import collections
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from ironic_traits.db import names, tables
+from ironic_traits.db.engine import Database
 from ironic_traits.placement import allocations, import_checks, imports, resource_providers, snapshots
 from ironic_traits.placement import failures as placement_failures
-from ironic_traits.placement.node_claims import never
+from ironic_traits.placement.node_claims import NeedsClaim, never
 from ironic_traits.placement.snapshot_differences import Scope, compare, in_order, surplus
+from ironic_traits.placement.snapshots import Consumer, Provider, Snapshot
 from ironic_traits.placement_transfer import outcome
 
 #: Number of providers, or of consumers, in a transaction.
 BATCH = 200
 
+T = TypeVar('T')
+
 
 class Import:
     """The import of a snapshot.
 
-    :param database: ironic_traits.db.engine.Database.
     :param source: Snapshot of the other Placement.
     :param types: whether responses of the source have the types of consumers.
     :param prune: whether to delete providers (but not those of nodes), and consumers of the source's providers, that
@@ -33,7 +38,15 @@ class Import:
     :ivar plan: outcome.Plan of the differences.
     """
 
-    def __init__(self, database, source, types=True, prune=False, batch=BATCH, needs_claim=never):
+    def __init__(
+        self,
+        database: Database,
+        source: Snapshot,
+        types: bool = True,
+        prune: bool = False,
+        batch: int = BATCH,
+        needs_claim: NeedsClaim = never,
+    ) -> None:
         self._database = database
         self._source = outcome.needed(source)
         self._scope = Scope(generations=True, types=types)
@@ -47,11 +60,11 @@ class Import:
         self._check()
         self._compare()
 
-    def _read(self):
+    def _read(self) -> Snapshot:
         with self._database.snapshot() as connection:
             return snapshots.read(connection)
 
-    def _consumers_to_release(self):
+    def _consumers_to_release(self) -> list[str]:
         """Return the uuids of the consumers here whose allocations are removed first, to free their nodes."""
         released = [
             uuid
@@ -68,10 +81,10 @@ class Import:
             ]
         return released
 
-    def _providers_to_delete(self):
+    def _providers_to_delete(self) -> list[Provider]:
         return [each for each in surplus(self._source, self._here)[0] if not each.node] if self._prune else []
 
-    def _check(self):
+    def _check(self) -> None:
         """Find the rows that cannot be imported."""
         found = import_checks.provider_problems(self._source.providers, self._here)
         providers = {uuid: each for uuid, each in self._source.providers.items() if uuid not in found}
@@ -84,7 +97,7 @@ class Import:
             if refusal:
                 self.problems['consumer', consumer.uuid] = f'cannot be imported: {refusal}'
 
-    def _compare(self):
+    def _compare(self) -> None:
         # Without differences that an import cannot change: the parts of a node's provider that are derived from the
         # node.
         providers = {
@@ -102,15 +115,15 @@ class Import:
         for provider in self._providers_to_delete():
             self.plan.delete('provider', provider.uuid, self._here)
 
-    def run(self, progress=lambda number: None):
+    def run(self, progress: Callable[[int], object] = lambda number: None) -> None:
         """Write the differences.
 
         :param progress: function that is called with the number of providers that were just finished.
         """
         names.add(self._database, tables.resource_classes, self._source.resource_classes)
         names.add(self._database, tables.traits, self._source.traits)
-        for batch in self._batches(self._released):
-            self._release(batch)
+        for uuids in self._batches(self._released):
+            self._release(uuids)
         self._rename()
         for providers, consumers in self._parts():
             first, *rest = [*self._batches(consumers)] or [[]]
@@ -122,7 +135,7 @@ class Import:
         for provider in reversed(in_order(self._providers_to_delete())):
             self._delete(provider.uuid)
 
-    def verify(self):
+    def verify(self) -> list[str]:
         """Read all rows here again, and compare them with the source.
 
         :returns: [sentence, …], one for each difference.
@@ -133,25 +146,25 @@ class Import:
             lines.append(f'consumer {consumer.uuid}: is here, but not in the source (--prune deletes it)')
         return lines
 
-    def refusals(self):
+    def refusals(self) -> list[str]:
         """Return a sentence for each row that cannot be imported."""
         return outcome.sentences({}, self.problems, self._source)
 
-    def unknown_names(self):
+    def unknown_names(self) -> list[str]:
         """Return the names of traits and resource classes of the source that are new here, and not custom."""
         wanted = {*self._source.traits, *self._source.resource_classes}
         present = {*self._here.traits, *self._here.resource_classes}
         return sorted(name for name in wanted - present if not name.startswith(names.PREFIX))
 
-    def _note(self, kind, problems):
+    def _note(self, kind: str, problems: Mapping[str, str]) -> None:
         for uuid, problem in problems.items():
             self.problems[kind, uuid] = f'cannot be imported: {problem}'
 
-    def _release(self, uuids):
+    def _release(self, uuids: Iterable[str]) -> None:
         claims = [allocations.Claim(consumer=uuid, resources={}, project_id='', user_id='') for uuid in uuids]
         allocations.replace(self._database, claims)
 
-    def _rename(self):
+    def _rename(self) -> None:
         new_names = {
             uuid: self._source.providers[uuid].name
             for uuid, provider in self._here.providers.items()
@@ -160,10 +173,10 @@ class Import:
         if new_names:
             imports.rename(self._database, new_names)
 
-    def _is_importable(self, uuid):
+    def _is_importable(self, uuid: str) -> bool:
         return uuid in self._source.providers and ('provider', uuid) not in self.problems
 
-    def _parts(self):
+    def _parts(self) -> Iterator[tuple[list[Provider], list[Consumer]]]:
         """Yield ([providers of whole trees], [consumers whose last providers are among these])."""
         waiting = {
             uuid: set(consumer.resources)
@@ -171,9 +184,9 @@ class Import:
             if ('consumer', uuid) not in self.problems
         }
         users = collections.defaultdict(list)
-        for uuid, providers in waiting.items():
-            for provider in providers:
-                users[provider].append(uuid)
+        for uuid, missing in waiting.items():
+            for each in missing:
+                users[each].append(uuid)
         for providers in self._trees():
             complete = []
             for provider in providers:
@@ -183,7 +196,7 @@ class Import:
                         complete.append(self._source.consumers[uuid])
             yield providers, complete
 
-    def _trees(self):
+    def _trees(self) -> Iterator[list[Provider]]:
         """Yield lists of providers that can be imported. Each list has whole trees."""
         trees = collections.defaultdict(list)
         roots: dict[str, str] = {}
@@ -199,7 +212,7 @@ class Import:
                 batch = []
         yield batch
 
-    def _drop_inventories(self):
+    def _drop_inventories(self) -> None:
         surplus_classes = {
             uuid: provider.inventories.keys()
             for uuid, provider in self._source.providers.items()
@@ -212,7 +225,7 @@ class Import:
             kept = {uuid: surplus_classes[uuid] for uuid in batch}
             self._note('provider', imports.drop_inventories(self._database, kept))
 
-    def _delete(self, uuid):
+    def _delete(self, uuid: str) -> None:
         try:
             resource_providers.delete(self._database, uuid)
         except placement_failures.ProviderNotFound:
@@ -220,7 +233,7 @@ class Import:
         except placement_failures.Conflict as failure:
             self.problems['provider', uuid] = f'cannot be deleted: {failure}'
 
-    def _batches(self, items):
+    def _batches(self, items: Iterable[T]) -> Iterator[list[T]]:
         items = list(items)
         for start in range(0, len(items), self._batch):
             yield items[start : start + self._batch]

@@ -2,11 +2,17 @@
 
 import collections
 import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
 
 from ironic_traits.db import names
+from ironic_traits.placement.snapshot_differences import Difference
 from ironic_traits.placement.snapshots import Snapshot
 from ironic_traits.printing import count
 
+#: (kind, key) of a row, as in a Difference.
+Row = tuple[str, str]
+#: The differences of each row.
+Rows = Mapping[Row, list[Difference]]
 #: The nouns in summaries.
 _PLURALS = {
     'resource class': 'resource classes',
@@ -16,7 +22,7 @@ _PLURALS = {
 }
 
 
-def needed(snapshot):
+def needed(snapshot: Snapshot) -> Snapshot:
     """Return a snapshot without standard names that are not used.
 
     It keeps all custom names, and the standard names of its providers and consumers.
@@ -35,7 +41,7 @@ def needed(snapshot):
     )
 
 
-def label(kind, key, *snapshots):
+def label(kind: str, key: str, *snapshots: Snapshot) -> str:
     """Return the label of a row for sentences.
 
     :param kind: kind of the row, as in a Difference.
@@ -49,9 +55,9 @@ def label(kind, key, *snapshots):
     return f'{kind} {key}'
 
 
-def by_row(differences):
-    """Return {(kind, key): [Difference, …]}."""
-    rows = collections.defaultdict(list)
+def by_row(differences: Iterable[Difference]) -> Rows:
+    """Return the differences by their rows."""
+    rows: dict[Row, list[Difference]] = collections.defaultdict(list)
     for difference in differences:
         rows[difference.kind, difference.key].append(difference)
     return rows
@@ -61,26 +67,25 @@ def by_row(differences):
 class Plan:
     """The changes that a transfer would make.
 
-    :ivar created: [(kind, key), …] of rows to create.
-    :ivar changed: [(kind, key), …] of rows to change.
-    :ivar deleted: [(kind, key), …] of rows to delete.
+    :ivar created: the rows to create.
+    :ivar changed: the rows to change.
+    :ivar deleted: the rows to delete.
     :ivar lines: all of them, as lines for a dry run.
     """
 
-    created: list = dataclasses.field(default_factory=list)
-    changed: list = dataclasses.field(default_factory=list)
-    deleted: list = dataclasses.field(default_factory=list)
-    lines: list = dataclasses.field(default_factory=list)
+    created: list[Row] = dataclasses.field(default_factory=list)
+    changed: list[Row] = dataclasses.field(default_factory=list)
+    deleted: list[Row] = dataclasses.field(default_factory=list)
+    lines: list[str] = dataclasses.field(default_factory=list)
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         """Whether there is anything to do."""
         return bool(self.lines)
 
-    def add(self, rows, problems, *snapshots):
+    def add(self, rows: Rows, problems: Mapping[Row, str], *snapshots: Snapshot) -> None:
         """Add the rows that differ, except those with problems.
 
-        :param rows: the result of ``by_row``.
-        :param problems: {(kind, key): sentence}.
+        :param problems: {row: sentence}.
         :param snapshots: as for ``label``.
         """
         for row, differences in rows.items():
@@ -94,12 +99,12 @@ class Plan:
                 self.changed.append(row)
                 self.lines.append(f'~ {name}: {"; ".join(each.text for each in differences)}')
 
-    def delete(self, kind, key, *snapshots):
+    def delete(self, kind: str, key: str, *snapshots: Snapshot) -> None:
         """Add a row that is to be deleted."""
         self.deleted.append((kind, key))
         self.lines.append(f'- {label(kind, key, *snapshots)}')
 
-    def counts(self):
+    def counts(self) -> Iterator[str]:
         """Yield lines such as 'providers: 3 created, 1 changed'."""
         for kind, plural in _PLURALS.items():
             parts = [
@@ -111,11 +116,10 @@ class Plan:
                 yield f'{plural}: {", ".join(parts)}'
 
 
-def sentences(rows, problems, *snapshots):
+def sentences(rows: Rows, problems: Mapping[Row, str], *snapshots: Snapshot) -> list[str]:
     """Return a sentence for each problem, and for each difference of a row without a problem.
 
-    :param rows: the result of ``by_row``.
-    :param problems: {(kind, key): sentence without a subject}.
+    :param problems: {row: sentence without a subject}.
     """
     lines = [f'{label(*row, *snapshots)}: {problem}' for row, problem in problems.items()]
     for row, differences in rows.items():
@@ -124,6 +128,6 @@ def sentences(rows, problems, *snapshots):
     return lines
 
 
-def summary(snapshot):
+def summary(snapshot: Snapshot) -> str:
     """Return the size of a snapshot, such as '3 providers and 2 consumers'."""
     return f'{count(len(snapshot.providers), "provider")} and {count(len(snapshot.consumers), "consumer")}'

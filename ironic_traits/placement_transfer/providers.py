@@ -2,10 +2,13 @@
 
 import collections
 import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from ironic_traits.placement.snapshot_differences import Scope, of_provider
-from ironic_traits.placement.snapshots import Provider
-from ironic_traits.placement_transfer.remote import Refused
+from ironic_traits.placement.snapshots import Consumer, Provider, Snapshot
+from ironic_traits.placement_transfer.reading import Reader
+from ironic_traits.placement_transfer.remote import Refused, Remote
 
 #: How often a write is tried, each time with the current generation.
 ATTEMPTS = 8
@@ -15,12 +18,11 @@ _MAX = 2**31 - 1
 _ROOM = {'total': _MAX, 'reserved': 0, 'min_unit': 1, 'max_unit': _MAX, 'step_size': 1, 'allocation_ratio': 1.0}
 
 
-def crowded(wanted, pending):
+def crowded(wanted: Snapshot, pending: Iterable[Consumer]) -> set[str]:
     """Return the uuids of the providers whose inventories would refuse their own allocations.
 
     These are over-allocated, or their limits were changed after the allocations were made.
 
-    :param wanted: Snapshot.
     :param pending: consumers in the snapshot that will be written.
     """
     used: collections.Counter[tuple[str, str]] = collections.Counter()
@@ -34,7 +36,7 @@ def crowded(wanted, pending):
     return uuids
 
 
-def _amounts(consumers):
+def _amounts(consumers: Iterable[Consumer]) -> Iterator[tuple[str, str, int]]:
     """Yield (uuid of a provider, resource class, amount)."""
     for consumer in consumers:
         for uuid, resources in consumer.resources.items():
@@ -42,7 +44,7 @@ def _amounts(consumers):
                 yield uuid, name, amount
 
 
-def _fits(inventory, amount, used):
+def _fits(inventory: Mapping[str, Any], amount: int, used: int) -> bool:
     return (
         inventory['min_unit'] <= amount <= inventory['max_unit']
         and amount % inventory['step_size'] == 0
@@ -50,7 +52,7 @@ def _fits(inventory, amount, used):
     )
 
 
-def at_first(provider, present, is_crowded):
+def at_first(provider: Provider, present: Provider | None, is_crowded: bool) -> Provider:
     """Return the form of a provider before the allocations are written: it keeps the inventories that it has there.
 
     :param provider: Provider to write.
@@ -65,15 +67,14 @@ def at_first(provider, present, is_crowded):
 class Writer:
     """A writer of providers.
 
-    :param remote: ironic_traits.placement_transfer.remote.Remote.
     :param reader: ironic_traits.placement_transfer.reading.Reader of this Placement.
     """
 
-    def __init__(self, remote, reader):
+    def __init__(self, remote: Remote, reader: Reader) -> None:
         self._remote = remote
         self._reader = reader
 
-    def write(self, provider, present):
+    def write(self, provider: Provider, present: Provider | None) -> None:
         """Create or change a provider.
 
         :param provider: Provider to write.
@@ -93,14 +94,14 @@ class Writer:
                 if present is None and refused.status < 500:
                     raise
 
-    def rewrite(self, provider):
+    def rewrite(self, provider: Provider) -> None:
         """Change a provider that was just written.
 
         :raises Refused: the provider cannot be written.
         """
         self.write(provider, self._find(provider.uuid))
 
-    def delete(self, provider):
+    def delete(self, provider: Provider) -> dict[str, str]:
         """Delete a provider.
 
         :returns: {uuid: why it cannot be deleted}; {} if it is deleted.
@@ -114,11 +115,10 @@ class Writer:
                 return {provider.uuid: str(refused)}
         return {}
 
-    def free_names(self, wanted, present):
+    def free_names(self, wanted: Sequence[Provider], present: dict[str, Provider]) -> None:
         """Rename the providers whose names will change and are needed for other providers.
 
-        :param wanted: [Provider, …].
-        :param present: {uuid: Provider}, which this method updates.
+        :param present: the providers there by uuid, which this method updates.
         """
         names = {provider.name: provider.uuid for provider in wanted}
         for provider in wanted:
@@ -127,7 +127,7 @@ class Writer:
                 present[here.uuid] = other = dataclasses.replace(here, name=f'{here.uuid} is renamed')
                 self._put(other)
 
-    def _find(self, uuid):
+    def _find(self, uuid: str) -> Provider | None:
         try:
             return self._reader.provider(uuid)
         except Refused as refused:
@@ -135,10 +135,10 @@ class Writer:
                 raise
             return None
 
-    def _path(self, uuid):
+    def _path(self, uuid: str) -> str:
         return f'/resource_providers/{self._reader.spelling(uuid)}'
 
-    def _write(self, provider, present):
+    def _write(self, provider: Provider, present: Provider | None) -> None:
         if present is None:
             present = self._create(provider)
         changes = {difference.field for difference in of_provider(provider, present, _SCOPE)}
@@ -155,15 +155,15 @@ class Writer:
                 response = self._remote.send('PUT', f'{self._path(provider.uuid)}/{part}', document)
                 generation = response['resource_provider_generation']
 
-    def _create(self, provider):
+    def _create(self, provider: Provider) -> Provider:
         document = {'uuid': provider.uuid, **self._names(provider)}
         response = self._remote.send('POST', '/resource_providers', document)
         none: frozenset[str] = frozenset()
         return Provider(provider.uuid, provider.name, provider.parent, response['generation'], {}, none, none)
 
-    def _put(self, provider):
+    def _put(self, provider: Provider) -> None:
         self._remote.send('PUT', self._path(provider.uuid), self._names(provider))
 
-    def _names(self, provider):
+    def _names(self, provider: Provider) -> dict[str, str | None]:
         parent = provider.parent and self._reader.spelling(provider.parent)
         return {'name': provider.name, 'parent_provider_uuid': parent}

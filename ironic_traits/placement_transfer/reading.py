@@ -11,11 +11,15 @@ updates of aggregates by requests below version 1.19. Only another import detect
 import contextlib
 import re
 import uuid as uuids
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from ironic_traits.placement.capacity import FIELDS
 from ironic_traits.placement.snapshots import Consumer, Provider, Snapshot
 from ironic_traits.placement_transfer import threads
-from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused, Unusable
+from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused, Remote, Unusable
+
+T = TypeVar('T')
 
 #: Maximum number of attempts to read one provider consistently, and of rounds over all providers.
 _ATTEMPTS, _ROUNDS = 5, 4
@@ -27,25 +31,26 @@ _NO_TYPE = 'unknown'
 class Reader:
     """A reader of one Placement.
 
-    :param remote: ironic_traits.placement_transfer.remote.Remote.
     :param jobs: number of concurrent requests.
     :param progress: function that is called with (number of providers and consumers just read, number of further ones).
     :ivar unsettled: uuids of the providers that were still changing after the last round.
     """
 
-    def __init__(self, remote, jobs=1, progress=lambda done, total: None):
+    def __init__(
+        self, remote: Remote, jobs: int = 1, progress: Callable[[int, int], object] = lambda done, total: None
+    ) -> None:
         self._remote = remote
         self._jobs = jobs
         self._progress = progress
-        self._providers = {}
-        self._consumers = {}
+        self._providers: dict[str, Provider] = {}
+        self._consumers: dict[str, Consumer] = {}
         # {uuid of a provider: {uuid of a consumer: generation}}.
-        self._holders = {}
+        self._holders: dict[str, dict[str, int]] = {}
         # {uuid in canonical form: uuid in the spelling of the other Placement}.
-        self._spellings = {}
-        self.unsettled = []
+        self._spellings: dict[str, str] = {}
+        self.unsettled: list[str] = []
 
-    def read(self):
+    def read(self) -> Snapshot:
         """Return all data as a Snapshot.
 
         :raises Unusable: the data cannot be read.
@@ -65,7 +70,7 @@ class Reader:
                 dict(sorted(self._consumers.items())),
             )
 
-    def provider(self, uuid):
+    def provider(self, uuid: str) -> Provider:
         """Read one provider again, and return it.
 
         :raises Unusable: the provider cannot be read.
@@ -74,7 +79,7 @@ class Reader:
             self._read_provider(self._remote.get(f'/resource_providers/{self.spelling(uuid)}'))
             return self._providers[uuid]
 
-    def consumer(self, uuid):
+    def consumer(self, uuid: str) -> Consumer | None:
         """Read one consumer again, and return it; None if it has no allocations.
 
         :raises Unusable: the consumer cannot be read.
@@ -83,11 +88,11 @@ class Reader:
             self._read_consumer(uuid)
             return self._consumers.get(uuid)
 
-    def spelling(self, uuid):
+    def spelling(self, uuid: str) -> str:
         """Return a uuid in the spelling of the other Placement, which stores uuids as clients have sent them."""
         return self._spellings.get(uuid, uuid)
 
-    def _list(self):
+    def _list(self) -> dict[str, dict[str, Any]]:
         """Return {uuid: provider in the list of all}. Forget providers that no longer exist."""
         rows = {}
         for row in self._remote.get('/resource_providers')['resource_providers']:
@@ -99,11 +104,11 @@ class Reader:
             self._forget(uuid)
         return rows
 
-    def _forget(self, uuid):
+    def _forget(self, uuid: str) -> None:
         self._providers.pop(uuid, None)
         self._holders.pop(uuid, None)
 
-    def _has_changed(self, uuid, row):
+    def _has_changed(self, uuid: str, row: Mapping[str, Any]) -> bool:
         known = self._providers.get(uuid)
         return known is None or (known.name, known.parent, known.generation) != (
             row['name'],
@@ -111,15 +116,15 @@ class Reader:
             row['generation'],
         )
 
-    def _parent(self, row):
+    def _parent(self, row: Mapping[str, Any]) -> str | None:
         return row['parent_provider_uuid'] and self._canonical(row['parent_provider_uuid'])
 
-    def _each(self, function, items):
+    def _each(self, function: Callable[[T], None], items: Sequence[T]) -> None:
         """Call a function with each item, in threads."""
         self._progress(0, len(items))
         threads.each(self._jobs, function, items, lambda number: self._progress(number, 0))
 
-    def _read_provider(self, row):
+    def _read_provider(self, row: Mapping[str, Any]) -> None:
         uuid = self._canonical(row['uuid'])
         path = f'/resource_providers/{row["uuid"]}'
         try:
@@ -150,7 +155,7 @@ class Reader:
             frozenset(str(uuids.UUID(each)) for each in values['aggregates']),
         )
 
-    def _read_consumers(self):
+    def _read_consumers(self) -> None:
         """Read the consumers whose generations have changed, and forget those without allocations."""
         generations: dict[str, int] = {}
         for holders in self._holders.values():
@@ -164,7 +169,7 @@ class Reader:
         ]
         self._each(self._read_consumer, changed)
 
-    def _read_consumer(self, uuid):
+    def _read_consumer(self, uuid: str) -> None:
         document = self._remote.get(f'/allocations/{self.spelling(uuid)}')
         if not document['allocations']:
             # The consumer was deleted.
@@ -183,10 +188,10 @@ class Reader:
             },
         )
 
-    def _names(self, noun, name):
+    def _names(self, noun: str, name: Callable[[Any], str]) -> set[str]:
         return {_name(name(each)) for each in self._remote.get(f'/{noun}')[noun]}
 
-    def _canonical(self, uuid):
+    def _canonical(self, uuid: str) -> str:
         canonical = str(uuids.UUID(uuid))
         if canonical != uuid:
             self._spellings[canonical] = uuid
@@ -196,7 +201,7 @@ class Reader:
 _PARTS = ('inventories', 'traits', 'aggregates', 'allocations')
 
 
-def _name(text):
+def _name(text: str) -> str:
     """Return the name of a trait or resource class.
 
     :raises ValueError: the text is not a valid name.
@@ -207,7 +212,7 @@ def _name(text):
 
 
 @contextlib.contextmanager
-def _expected():
+def _expected() -> Iterator[None]:
     """Raise Unusable if a document of the block is not as expected."""
     try:
         yield

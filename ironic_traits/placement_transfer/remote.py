@@ -5,6 +5,7 @@ import re
 import threading
 import time
 import typing
+from collections.abc import Iterator
 
 from ironic_traits import extras
 
@@ -23,6 +24,10 @@ _PAUSE = 0.5
 _MAX_TEXT = 300
 
 
+if typing.TYPE_CHECKING:
+    from requests import Response
+
+
 class Unusable(Exception):
     """The other Placement did not respond, or not as expected. The message says why, as a sentence."""
 
@@ -34,13 +39,13 @@ class Refused(Unusable):
     :ivar code: code of the error; '' if it has no code.
     """
 
-    def __init__(self, method, path, response):
+    def __init__(self, method: str, path: str, response: 'Response') -> None:
         self.status = response.status_code
         self.code, text = _error(response)
         super().__init__(f'The response to {method} {path} is {self.status}: {text[:_MAX_TEXT]}')
 
     @property
-    def is_lost_race(self):
+    def is_lost_race(self) -> bool:
         """Whether the request may succeed with the current generation.
 
         After a lost race for traits, the response is 500 on PostgreSQL. On SQLite it is 500 after any lost race.
@@ -48,17 +53,17 @@ class Refused(Unusable):
         return self.code == 'placement.concurrent_update' or self.status >= 500
 
     @property
-    def is_fatal(self):
+    def is_fatal(self) -> bool:
         """Whether other requests will fail, too: the user lacks a role, or the server fails."""
         return self.status in (401, 403) or self.status >= 500
 
-    def pause(self):
+    def pause(self) -> None:
         """Wait before the next attempt, if the server has failed."""
         if self.status >= 500:
             time.sleep(_PAUSE)
 
 
-def _error(response):
+def _error(response: 'Response') -> tuple[str, str]:
     """Return (code, text) of an error in the format of Placement, or in any other format."""
     with contextlib.suppress(ValueError, KeyError, TypeError, IndexError, AttributeError):
         error = response.json()['errors'][0]
@@ -86,7 +91,7 @@ class Remote:
     :ivar requests: number of requests so far.
     """
 
-    def __init__(self, url, cloud=None, token=None):
+    def __init__(self, url: str | None, cloud: str | None = None, token: str | None = None) -> None:
         with _understood():
             self._adapter = _of_cloud(cloud, url) if cloud else _at(url, token)
             self.url = url or self._adapter.get_endpoint()
@@ -100,7 +105,7 @@ class Remote:
         self.minor = self._negotiate()
         self._retries = _RETRIES
 
-    def get(self, path):
+    def get(self, path: str) -> dict[str, typing.Any]:
         """Return the document at a path.
 
         :raises Refused: the response is an error.
@@ -111,7 +116,7 @@ class Remote:
             raise Unusable(f'The response to GET {path} is not a JSON object.')
         return document
 
-    def send(self, method, path, document=None, minor=None):
+    def send(self, method: str, path: str, document: typing.Any = None, minor: int | None = None) -> typing.Any:
         """Send a request, and return the document of the response; None if it is empty.
 
         :param minor: the minor version; None for ``minor``.
@@ -138,7 +143,7 @@ class Remote:
         except ValueError:
             raise Unusable(f'The response to {method} {path} is not JSON.') from None
 
-    def _negotiate(self):
+    def _negotiate(self) -> int:
         document = self.get('/')
         try:
             highest = max(int(version['max_version'].removeprefix('1.')) for version in document['versions'])
@@ -149,7 +154,7 @@ class Remote:
         return min(highest, MAXIMUM)
 
 
-def _at(url, token):
+def _at(url: str | None, token: str | None) -> typing.Any:
     """Return an adapter for a URL."""
     from keystoneauth1 import adapter, noauth, session, token_endpoint
 
@@ -179,7 +184,7 @@ def _of_cloud(cloud: str, url: str | None) -> typing.Any:
 
 
 @contextlib.contextmanager
-def _understood():
+def _understood() -> Iterator[None]:
     """Raise Unusable for the exceptions of keystoneauth and openstacksdk."""
     import keystoneauth1.exceptions
 
@@ -198,5 +203,5 @@ def _understood():
         raise
 
 
-def _text(error):
+def _text(error: BaseException) -> str:
     return (' '.join(str(error).split()) or type(error).__name__)[:_MAX_TEXT]

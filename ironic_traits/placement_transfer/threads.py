@@ -1,9 +1,18 @@
 """Concurrent requests."""
 
 import concurrent.futures
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+T = TypeVar('T')
 
 
-def each(jobs, function, items, progress=lambda number: None):
+def each(
+    jobs: int,
+    function: Callable[[T], object],
+    items: Iterable[T],
+    progress: Callable[[int], object] = lambda number: None,
+) -> None:
     """Call a function with each item, in threads. After an exception, start no further call.
 
     :param jobs: number of threads.

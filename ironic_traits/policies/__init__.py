@@ -2,6 +2,7 @@
 
 import itertools
 
+from oslo_config import cfg
 from oslo_policy import policy
 
 from ironic_traits.policies import (
@@ -88,12 +89,12 @@ _MODULES = (
 )
 
 
-def list_rules():
+def list_rules() -> list[policy.RuleDefault]:
     """Return all rules, for the service and for oslo.policy's generators."""
     return list(itertools.chain.from_iterable(module.RULES for module in _MODULES))
 
 
-def enforcer(conf):
+def enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
     """Return a policy enforcer with all rules registered.
 
     :param conf: ConfigOpts, on which oslo.policy registers its own options.

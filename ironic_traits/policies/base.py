@@ -102,7 +102,7 @@ RULES = [
 ]
 
 
-def rule(name, check, description, *operations):
+def rule(name: str, check: str, description: str, *operations: str) -> policy.DocumentedRuleDefault:
     """Return a documented policy rule.
 
     :param name: name of the rule; those of the Placement API begin with "placement:".

@@ -3,6 +3,8 @@
 Callers whom Ironic would refuse get the same 403 or 404 here. The others learn that the part is not implemented.
 """
 
+from oslo_policy import policy
+
 from ironic_traits.policies.base import ANY_USER, rule
 from ironic_traits.resources.roles import (
     NODE_OWNER,
@@ -18,11 +20,11 @@ _MANAGEMENT, _STATES = f'{_NODE}/management', f'{_NODE}/states'
 _INDICATOR = f'{_MANAGEMENT}/indicators/{{indicator}}'
 
 
-def _unserved(name, check, does, *operations):
+def _unserved(name: str, check: str, does: str, *operations: str) -> policy.DocumentedRuleDefault:
     return rule(name, check, f'{does}. This is not implemented: the response is 404.', *operations)
 
 
-def _passthru(parent):
+def _passthru(parent: str) -> list[str]:
     """Return the operations of the methods of a vendor."""
     path = f'{parent}/vendor_passthru'
     return [

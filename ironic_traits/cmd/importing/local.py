@@ -10,9 +10,12 @@ import functools
 import http
 import itertools
 import urllib.parse
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from wsgiref.types import WSGIApplication
 
 import orjson
+import sqlalchemy as sa
 from oslo_db.exception import DBError
 from oslo_utils import uuidutils
 from webob import Request
@@ -23,14 +26,16 @@ from ironic_traits.api.v1 import node_fields
 from ironic_traits.client import VERSION, Client, Failed
 from ironic_traits.cmd.importing import new_nodes
 from ironic_traits.context import Context
-from ironic_traits.db.one_transaction import Lost
+from ironic_traits.db.one_transaction import Lost, OneTransaction
 from ironic_traits.db.statements.types import read_clock
 from ironic_traits.inventory.nodes import new_nodes as inventory
 from ironic_traits.inventory.nodes import nodes
 from ironic_traits.inventory.provisioning import node_states
 from ironic_traits.inventory.records import records
 from ironic_traits.matching.sources import OPERATOR
+from ironic_traits.service import Service
 from ironic_traits.transfer import differences, documents, imports, sources
+from ironic_traits.transfer.documents import Item, Noun, Unit
 
 #: Nodes in a batch.
 BATCH = 200
@@ -39,7 +44,7 @@ BATCH = 200
 class Everything:
     """A policy enforcer that allows everything. So no secret is masked."""
 
-    def authorize(self, rule, target, context):
+    def authorize(self, rule: str, target: Any, context: Any) -> bool:
         """Return True."""
         return True
 
@@ -53,7 +58,7 @@ class LocalClient(Client):
     :ivar context: context for reads that are no requests.
     """
 
-    def __init__(self, application, service, database):
+    def __init__(self, application: WSGIApplication, service: Service, database: OneTransaction) -> None:
         self._application = application
         self._served = VERSION
         self._service = service
@@ -62,7 +67,7 @@ class LocalClient(Client):
         self.context = Context(service, protocols.BARE_METAL, int(VERSION.partition('.')[2]), base='')
         self._cache: dict[Any, Any] = {}
 
-    def ask(self, method, path, document=None, query=None):
+    def ask(self, method: str, path: str, document: Any = None, query: Mapping[str, Any] | None = None) -> Any:
         if method == 'PATCH' and any(operation['path'] == '/name' for operation in document):
             # The cache has nodes by their old names.
             self._cache.clear()
@@ -75,15 +80,15 @@ class LocalClient(Client):
             raise Failed(response.status_int, response.status, response.json if response.body else {})
         return response.json if response.body else None
 
-    def find(self, path):
+    def find(self, path: str) -> dict[str, Any] | None:
         # Only once: the caller may change the node after its first read.
         return self._cache.pop(path, None) or super().find(path)
 
-    def pages(self, path, key, query):
+    def pages(self, path: str, key: str, query: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         records = self._cache.pop((path, query.get('node')), None)
         return super().pages(path, key, query) if records is None else iter(records)
 
-    def settle(self, uuid, states):
+    def settle(self, uuid: str, states: dict[str, str]) -> None:
         """Put a new node into the states of its document; function for ``imports.Importer``.
 
         :raises Failed: the node cannot be in these states.
@@ -93,7 +98,7 @@ class LocalClient(Client):
         except (failures.Failure, Lost, DBError) as error:
             raise Failed(http.HTTPStatus.CONFLICT, '', {'error_message': str(error)}) from error
 
-    def read_ahead(self, items, source=None):
+    def read_ahead(self, items: Sequence[Item], source: str | None = None) -> Sequence[Item]:
         """Read the nodes that exist, with their children, into the cache for ``find`` and ``pages``.
 
         :param items: nodes of a document.
@@ -119,13 +124,13 @@ class LocalClient(Client):
             return []
         return [item for item in items if idents[id(item)] not in by_ident]
 
-    def _read_children(self, connection, items, uuids):
+    def _read_children(self, connection: sa.Connection, items: Sequence[Item], uuids: Sequence[str]) -> None:
         for noun in documents.NODES.children:
             if not any(item.get(noun.key) or (noun.key == 'ports' and item.get('portgroups')) for item in items):
                 continue
             served = new_nodes.RECORDS[noun.key]
             rows = records.find_by_nodes(self.context, connection, served.kind, uuids, served.columns(self.context))
-            by_node = collections.defaultdict(list, {uuid: [] for uuid in uuids})
+            by_node: dict[str, list[Item]] = {uuid: [] for uuid in uuids}
             for row, record in zip(rows, _decoded(served.shown(self.context, rows)), strict=True):
                 by_node[row.of_node].append(record)
             self._cache |= {(noun.path, uuid): node_records for uuid, node_records in by_node.items()}
@@ -142,7 +147,14 @@ class LocalImporter:
     :ivar refused: a sentence for each unit that cannot be imported.
     """
 
-    def __init__(self, client, transaction, progress, source=None, prune=False):
+    def __init__(
+        self,
+        client: LocalClient,
+        transaction: OneTransaction,
+        progress: Callable[[int], object],
+        source: str | None = None,
+        prune: bool = False,
+    ) -> None:
         self._client = client
         self._source = source
         self._prune = prune
@@ -155,7 +167,7 @@ class LocalImporter:
         self.refused: list[str] = []
         self._store_writer(source or OPERATOR)
 
-    def import_units(self, units):
+    def import_units(self, units: Sequence[Unit]) -> None:
         """Import units; roll back each one that is refused.
 
         :param units: result of ``documents.units``.
@@ -171,11 +183,11 @@ class LocalImporter:
             else:
                 self._import_each(noun, items)
 
-    def _import_nodes(self, items):
+    def _import_nodes(self, items: Sequence[Item]) -> None:
         created = self._create(self._new(self._client.read_ahead(items, self._source)))
         self._import_each(documents.NODES, [item for item in items if id(item) not in created])
 
-    def _new(self, items):
+    def _new(self, items: Iterable[Item]) -> list[tuple[Item, inventory.NewNode]]:
         """Return the items that can be created in bulk, with their rows: [(item, NewNode), …]."""
         with self._client.context.read() as connection:
             now = read_clock(connection)
@@ -185,7 +197,7 @@ class LocalImporter:
                 new.append((item, new_nodes.read(self._client.context, item, now, self._source)))
         return new
 
-    def _create(self, new):
+    def _create(self, new: Sequence[tuple[Item, inventory.NewNode]]) -> set[int]:
         """Create nodes in bulk. If that fails, try each half of them, down to single nodes.
 
         :param new: [(item, NewNode), …].
@@ -206,7 +218,7 @@ class LocalImporter:
         self._progress(len(new))
         return {id(item) for item, _ in new}
 
-    def _count(self, node):
+    def _count(self, node: inventory.NewNode) -> None:
         label = differences.label(documents.NODES, node.row)
         self.counts['nodes', 'created'] += 1
         self.changes.append(f'+ {label}')
@@ -215,17 +227,17 @@ class LocalImporter:
             self.counts[noun.key, 'created'] += 1
             self.changes.append(f'+ {differences.label(noun, row, label)}')
 
-    def _import_each(self, noun, items):
+    def _import_each(self, noun: Noun, items: Iterable[Item]) -> None:
         for item in items:
             importer = self._importer()
             self._attempt(importer, documents.ident(item), functools.partial(importer.import_unit, noun, item))
             self._progress(1)
 
-    def _store_writer(self, source):
+    def _store_writer(self, source: str) -> None:
         """Store the writer of a source now: its first write may be in a savepoint that is rolled back."""
         self._client.context.writers.id_of(self._client.context, source)
 
-    def prune(self, units):
+    def prune(self, units: Sequence[Unit]) -> None:
         """Remove what the source holds on nodes that are not in a document; roll back each removal that is refused.
 
         :param units: all units of the document.
@@ -235,10 +247,10 @@ class LocalImporter:
             importer = self._importer()
             self._attempt(importer, node['name'] or node['uuid'], functools.partial(importer.prune, node))
 
-    def _importer(self):
+    def _importer(self) -> imports.Importer:
         return imports.Importer(self._client, self._client.settle, self._source, self._prune)
 
-    def _attempt(self, importer, name, action):
+    def _attempt(self, importer: imports.Importer, name: str, action: Callable[[], None]) -> None:
         """Run an action of an importer in a savepoint: if it is refused, it is rolled back before the next one."""
         try:
             with self._transaction.write():
@@ -259,11 +271,11 @@ class LocalImporter:
 _NOUNS = {new_nodes.RECORDS[noun.key].kind.what: noun for noun in documents.NODES.children}
 
 
-def _decoded(document):
+def _decoded(document: Any) -> Any:
     """Return a document of a response as a client would decode it from JSON."""
     return orjson.loads(rendering.dump(document))
 
 
-def _normalized(ident):
+def _normalized(ident: Any) -> Any:
     """Return a uuid in the spelling of the service; a name unchanged."""
     return str(uuidutils.uuid.UUID(ident)) if uuidutils.is_uuid_like(ident) else ident

@@ -4,7 +4,10 @@ The types, checks and limits are those of the API requests that would create the
 check raises ``Unusual`` here. The importer then sends those requests, and their error says what is wrong.
 """
 
+import datetime
 import json
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import wsme.exc
 
@@ -13,26 +16,30 @@ from ironic_traits.api import body as request_body
 from ironic_traits.api.v1 import node_maintenance, node_traits, node_types, nodes
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
 from ironic_traits.api.v1.ports import PORTS
+from ironic_traits.api.v1.records import Records
 from ironic_traits.api.v1.volume_connectors import CONNECTORS
 from ironic_traits.api.v1.volume_targets import TARGETS
+from ironic_traits.context import Context
+from ironic_traits.db.statements.annotations import Values
 from ironic_traits.deploy import states
 from ironic_traits.inventory.nodes import nodes as inventory
 from ironic_traits.inventory.nodes.new_nodes import NewNode, Unusual
 from ironic_traits.inventory.provisioning import node_states
+from ironic_traits.inventory.records.record_kinds import Kind
 from ironic_traits.inventory.records.records import new_row
 from ironic_traits.transfer import documents, imports, sources
+from ironic_traits.transfer.documents import Item
 
 #: {key in a document: the API's definition of the noun}.
 RECORDS = {'portgroups': PORTGROUPS, 'ports': PORTS, 'volume_connectors': CONNECTORS, 'volume_targets': TARGETS}
 
 
-def read(context, item, now, source=None):
+def read(context: Context, item: Item, now: datetime.datetime, source: str | None = None) -> NewNode:
     """Return the rows of the node that an item of a document describes.
 
     :param context: context of the requests that would create the node.
     :param now: the time of the database, for ``provision_updated_at``.
     :param source: the source of the import, as for ``imports.Importer``.
-    :returns: ironic_traits.inventory.nodes.new_nodes.NewNode.
     :raises Unusual: only requests can create the node, or say why it cannot be created.
     """
     try:
@@ -41,7 +48,7 @@ def read(context, item, now, source=None):
         raise Unusual from error
 
 
-def _read(context, item, now, source):
+def _read(context: Context, item: Item, now: datetime.datetime, source: str | None) -> NewNode:
     fields, later = imports.split(documents.NODES, item)
     row = inventory.new_row(context, nodes.new_values(context, _typed(context, node_types.NodeBody, fields)))
     if row['parent_node']:
@@ -58,7 +65,7 @@ def _read(context, item, now, source):
     return NewNode(row, _traits(context, item, source), list(_records(context, item, row['uuid'])))
 
 
-def _typed(context, datatype, document):
+def _typed(context: Context, datatype: type, document: Any) -> Any:
     """Validate a document as a route validates its body.
 
     :param datatype: wsme type of the body.
@@ -71,14 +78,14 @@ def _typed(context, datatype, document):
     return request_body.typed(datatype, request_body.parse(context, body))
 
 
-def _protection(context, row, later):
+def _protection(context: Context, row: Mapping[str, Any], later: Item) -> dict[str, Any]:
     body = _typed(context, node_types.Settable, later)
     if later and not (row['provision_state'] in states.PROTECTABLE and body.protected is True):
         raise Unusual
     return {name: getattr(body, name) for name in later}
 
 
-def _reason(context, row, item):
+def _reason(context: Context, row: Mapping[str, Any], item: Item) -> dict[str, str]:
     reason = item.get(documents.REASON)
     if not item.get('maintenance') or reason is None:
         return {}
@@ -87,7 +94,7 @@ def _reason(context, row, item):
     return {documents.REASON: _typed(context, node_maintenance.MaintenanceBody, {'reason': reason}).reason}
 
 
-def _traits(context, item, source):
+def _traits(context: Context, item: Item, source: str | None) -> dict[str, list[str]]:
     """Return {source: [trait, …]}, without sources that hold none."""
     if 'traits' not in item:
         return {}
@@ -99,9 +106,9 @@ def _traits(context, item, source):
     return {source: sorted(each) for source, each in names.items() if each}
 
 
-def _records(context, item, node_uuid):
+def _records(context: Context, item: Item, node_uuid: str) -> list[tuple[Kind, Values]]:
     """Return [(Kind, row), …] of the ports, portgroups, connectors and targets of a node."""
-    rows: dict[str, list] = {key: [] for key in RECORDS}
+    rows: dict[str, list[Values]] = {key: [] for key in RECORDS}
     for key, noun in RECORDS.items():
         for each in item.get(key, ()):
             row = _values(context, noun, each, {'node_uuid': node_uuid})
@@ -112,7 +119,7 @@ def _records(context, item, node_uuid):
     return [(RECORDS[key].kind, row) for key, each in rows.items() for row in each]
 
 
-def _check_members(portgroups, ports):
+def _check_members(portgroups: Iterable[Values], ports: Iterable[Values]) -> None:
     """Raise Unusual unless each port may be in its portgroup, which must be one of the same node.
 
     A portgroup without a physical network gets that of its ports.
@@ -133,6 +140,6 @@ def _check_members(portgroups, ports):
         group['physical_network'] = network
 
 
-def _values(context, noun, item, owners):
-    fields = {name: value for name, value in item.items() if value is not None and name != 'ports'} | owners
-    return new_row(noun.kind, noun.new_values(context, _typed(context, noun.body, fields)))
+def _values(context: Context, noun: Records, item: Item, owners: Mapping[str, str]) -> Values:
+    fields = {name: value for name, value in item.items() if value is not None and name != 'ports'}
+    return new_row(noun.kind, noun.new_values(context, _typed(context, noun.body, {**fields, **owners})))

@@ -10,6 +10,8 @@ Each waiting thread sleeps on a lock. It needs neither the interpreter nor a con
 
 import collections
 import threading
+from collections.abc import Iterable
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from ironic_traits.api.layers.overload import REFUSED
 
@@ -27,14 +29,14 @@ class Admission:
     :param waiting: maximum number of requests that wait at a time.
     """
 
-    def __init__(self, inside, refusing, running, waiting):
+    def __init__(self, inside: WSGIApplication, refusing: WSGIApplication, running: int, waiting: int) -> None:
         self._inside, self._refusing = inside, refusing
         self._free, self._max_waiting = running, waiting
         self._lock = threading.Lock()
         # The locks of the requests that wait, the first one first. A request waits until its lock is released.
         self._waiting: collections.deque[threading.Lock] = collections.deque()
 
-    def __call__(self, environ, start_response):
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if environ['PATH_INFO'] in _ALWAYS or not self._enter():
             environ[REFUSED] = True
             return self._refusing(environ, start_response)
@@ -43,11 +45,11 @@ class Admission:
         finally:
             self._leave()
 
-    def is_busy(self):
+    def is_busy(self) -> bool:
         """Whether requests wait."""
         return bool(self._waiting)
 
-    def _enter(self):
+    def _enter(self) -> bool:
         """Wait until the request may run, and return whether it may."""
         with self._lock:
             if self._free:
@@ -63,7 +65,7 @@ class Admission:
         gate.acquire()
         return True
 
-    def _leave(self):
+    def _leave(self) -> None:
         """Let the next request run, because one has ended."""
         with self._lock:
             if self._waiting:

@@ -5,6 +5,8 @@ import http.client
 import threading
 import time
 
+from oslo_config import cfg
+
 from ironic_traits import logs
 from ironic_traits.api import microversions
 from ironic_traits.cmd.server import addresses, console
@@ -36,22 +38,21 @@ README.rst continues from there. Ctrl-C stops the service.
 """
 
 
-def announce(conf, address):
+def announce(conf: cfg.ConfigOpts, address: str) -> None:
     """Print the banner from a thread, as soon as the service answers.
 
-    :param conf: ConfigOpts.
     :param address: IP address that the service listens on.
     """
     threading.Thread(target=_announce, args=(conf, address), daemon=True).start()
 
 
-def _announce(conf, address):
+def _announce(conf: cfg.ConfigOpts, address: str) -> None:
     while not _answers(addresses.local(address), conf.port):
         time.sleep(0.05)
     console.write(text(conf))
 
 
-def _answers(host, port):
+def _answers(host: str, port: int) -> bool:
     with contextlib.closing(http.client.HTTPConnection(host, port, timeout=10)) as connection:
         try:
             connection.request('GET', '/', headers={'User-Agent': 'ironic-traits-api'})
@@ -61,7 +62,7 @@ def _answers(host, port):
     return True
 
 
-def text(conf):
+def text(conf: cfg.ConfigOpts) -> str:
     """Return the banner. Under noauth, it has the first commands to try, unless only Placement is served."""
     placement = conf.api.serve == 'placement'
     strategy = conf.api.auth_strategy

@@ -4,7 +4,7 @@ import contextlib
 import os
 
 
-def write(message):
+def write(message: str) -> None:
     """Write a message, and ignore that the standard output is closed, as by "ironic-traits-api | head -2".
 
     A signal handler may call this while another message is written. It may not call ``print``, which is not reentrant.

@@ -16,11 +16,16 @@ import re
 import resource
 import signal
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+from typing import Any
 
 import granian
 import granian.constants
 import granian.log
 import sqlalchemy as sa
+from granian.server.common import AbstractServer
+from oslo_config import cfg
 
 from ironic_traits import app
 from ironic_traits.cmd import setup, supervisor
@@ -36,7 +41,7 @@ _MAX_CONNECTIONS = 4096
 _M_MMAP_THRESHOLD, _LARGE_BLOCK = -3, 512 * 1024
 
 
-def serve(argv):
+def serve(argv: Sequence[str]) -> None:
     """Run the service until SIGINT or SIGTERM; requests in flight are finished first.
 
     :param argv: command line arguments, without the program's name.
@@ -69,7 +74,7 @@ def serve(argv):
         sa.event.listen(sa.Engine, 'commit', lambda connection: queue.give_up())
         supervisor.separate_forks(lambda: queue.is_busy() or admission.is_busy(), service.streams.close)
 
-        def load():
+        def load() -> Admission:
             # Called in each process that answers requests.
             spreading.spread(conf.port, conf.workers)
             slow_readers.watch(conf.port, conf.api.slow_read_timeout)
@@ -85,7 +90,7 @@ def serve(argv):
         signal.signal(number, signal.SIG_IGN)
 
 
-def _server(conf, address):
+def _server(conf: cfg.ConfigOpts, address: str) -> AbstractServer:
     _raise_limit_of_files()
     _return_freed_memory()
     # Newer Pythons default to a method that would load the application again in each process.
@@ -112,13 +117,13 @@ def _server(conf, address):
     )
 
 
-def _return_freed_memory():
+def _return_freed_memory() -> None:
     """Let glibc return large blocks to the system when they are freed. Otherwise each thread keeps those of a body."""
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
-def _raise_limit_of_files():
+def _raise_limit_of_files() -> None:
     """Let this process and its children have as many connections as the administrator allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < 2 * _MAX_CONNECTIONS:
@@ -129,21 +134,21 @@ def _raise_limit_of_files():
 class _Stop:
     """The shutdown of the main process by a signal."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._requested = False
 
-    def watch(self):
+    def watch(self) -> None:
         """Wrap granian's signal handlers, so that a message is printed first."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, functools.partial(self._handle, signal.getsignal(number)))
 
-    def _handle(self, handler, number, frame):
+    def _handle(self, handler: Any, number: int, frame: FrameType | None) -> None:
         if not self._requested:
             self._requested = True
             console.write('ironic-traits stops after the requests in flight.\n')
         handler(number, frame)
 
-    def exit_code(self, function):
+    def exit_code(self, function: Callable[[], object]) -> None:
         """Call a function; after a signal to stop, ignore the SystemExit that it raises.
 
         granian exits with an error when a child process got the signal as well: it takes the child for failed.
@@ -156,7 +161,7 @@ class _Stop:
 
 
 @contextlib.contextmanager
-def _waking(conf):
+def _waking(conf: cfg.ConfigOpts) -> Iterator[None]:
     """Provide the path of the socket by which requests wake the worker, if a worker is started."""
     if not conf.start_worker:
         yield
@@ -167,7 +172,7 @@ def _waking(conf):
 
 
 @contextlib.contextmanager
-def _counting(conf):
+def _counting(conf: cfg.ConfigOpts) -> Iterator[None]:
     """Provide the folder in which prometheus_client adds up the metrics of all processes, if metrics are enabled."""
     if not conf.metrics.enabled:
         yield

@@ -15,6 +15,8 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Iterable
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from ironic_traits.cmd.server import connections
 from ironic_traits.cmd.server.slow_readers import RATE, Key, is_of_client
@@ -36,16 +38,16 @@ class Bodies:
     :param seconds: how long a body may take, in addition to its size divided by RATE; 0 for no limit.
     """
 
-    def __init__(self, inside, seconds):
+    def __init__(self, inside: WSGIApplication, seconds: float) -> None:
         self._inside, self._seconds = inside, seconds
         self._reads: dict[_Body, tuple[float, float]] = {}
 
-    def __call__(self, environ, start_response):
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if self._seconds:
             environ['wsgi.input'] = _Body(environ, self._seconds + _length(environ) / RATE, self._reads)
         return self._inside(environ, start_response)
 
-    def watch(self, port):
+    def watch(self, port: int) -> None:
         """Begin the thread that ends connections. Return at once.
 
         :param port: the port of the service.
@@ -53,13 +55,13 @@ class Bodies:
         if self._seconds and hasattr(socket, 'TCP_INFO'):
             threading.Thread(target=self._run, args=(port,), name='slow-senders', daemon=True).start()
 
-    def _run(self, port):
+    def _run(self, port: int) -> None:
         receiving: dict[Key, float] = {}
         while True:
             time.sleep(self._seconds / _LOOKS)
             receiving = self._look(port, receiving)
 
-    def _look(self, port, before):
+    def _look(self, port: int, before: dict[Key, float]) -> dict[Key, float]:
         """Stop receiving on the connections that overdue bodies may come from.
 
         :param before: the result of the previous call.
@@ -82,7 +84,7 @@ class Bodies:
                     connection.shutdown(socket.SHUT_RD)
         return after
 
-    def _may_send(self, body, begun, since, sent):
+    def _may_send(self, body: '_Body', begun: float, since: float | None, sent: float) -> bool:
         """Whether a body that is being read may come from a connection.
 
         :param begun: time when the reading began.
@@ -97,12 +99,12 @@ class Bodies:
 class _Body:
     """The body of a request, as ``wsgi.input``."""
 
-    def __init__(self, environ, seconds, reads):
+    def __init__(self, environ: WSGIEnvironment, seconds: float, reads: 'dict[_Body, tuple[float, float]]') -> None:
         self._inner, self._seconds, self._reads = environ['wsgi.input'], seconds, reads
         self.address = environ.get('REMOTE_ADDR')
         self.is_awaited = 'HTTP_EXPECT' in environ
 
-    def read(self, *size):
+    def read(self, *size: int) -> bytes:
         """Return the bytes of the body, which are fewer than expected if the connection ends."""
         begun = time.monotonic()
         self._reads[self] = begun, begun + self._seconds
@@ -112,12 +114,13 @@ class _Body:
             del self._reads[self]
 
 
-def _length(environ):
+def _length(environ: WSGIEnvironment) -> int:
     text = environ.get('CONTENT_LENGTH') or '0'
     return int(text) if text.isdecimal() else 0
 
 
-def _times(connection, now):
+def _times(connection: socket.socket, now: float) -> tuple[float, float]:
     """Return the times at which a connection has last sent and received data."""
     values = _INFO.unpack(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size))
-    return [now - value / 1000 for value in values]
+    sent, received = (now - value / 1000 for value in values)
+    return sent, received

@@ -15,18 +15,21 @@ import stat
 import struct
 import threading
 import time
+from collections.abc import Sequence
 
 #: From linux/asm-generic/socket.h. Python has no name for it.
 _SO_ATTACH_REUSEPORT_CBPF = 51
 #: From linux/filter.h: what is added to an offset from the beginning of the IP header.
 _NETWORK = 0xFFF00000
+#: An instruction of a classic BPF program: (code, true, false, value).
+Instruction = tuple[int, int, int, int]
 #: Name of the thread that waits until the process listens.
 THREAD = 'spreading'
 #: Maximum number of seconds that the thread waits.
 _LONGEST = 30
 
 
-def spread(port, processes):
+def spread(port: int, processes: int) -> None:
     """Have the kernel spread the connections, as soon as this process listens. Return at once.
 
     :param port: the port of the service.
@@ -36,7 +39,7 @@ def spread(port, processes):
         threading.Thread(target=_spread, args=(port, processes), name=THREAD, daemon=True).start()
 
 
-def _spread(port, processes):
+def _spread(port: int, processes: int) -> None:
     deadline = time.monotonic() + _LONGEST
     while time.monotonic() < deadline:
         for number in _descriptors():
@@ -48,7 +51,7 @@ def _spread(port, processes):
         time.sleep(0.05)
 
 
-def _descriptors():
+def _descriptors() -> list[int]:
     """Return the file descriptors of the sockets of this process."""
     descriptors = []
     with contextlib.suppress(OSError):
@@ -59,8 +62,8 @@ def _descriptors():
     return descriptors
 
 
-def _program(processes):
-    """Return the instructions of the classic BPF program that chooses a process, [(code, true, false, value), …]."""
+def _program(processes: int) -> list[Instruction]:
+    """Return the instructions of the classic BPF program that chooses a process."""
     return [
         # The version of IP, in the upper half of the first byte.
         (0x30, 0, 0, _NETWORK),
@@ -77,7 +80,7 @@ def _program(processes):
     ]
 
 
-def _attach(listener, program):
+def _attach(listener: socket.socket, program: Sequence[Instruction]) -> None:
     code = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *each) for each in program))
     # struct sock_fprog, with the padding before the pointer.
     listener.setsockopt(

@@ -15,7 +15,9 @@ import functools
 import logging
 import socket
 import threading
+from collections.abc import Callable, Iterable
 from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import granian.server.mp
 
@@ -29,6 +31,8 @@ LOG = logging.getLogger(__name__)
 #: Key in the WSGI environ of granian's object for the response.
 _PROTOCOL = 'ironic_traits.protocol'
 _WRAPPER = '_wsgi_call_wrap'
+#: Headers of a response.
+Headers = list[tuple[str, str]]
 #: Size of the stack of a stream's thread, in bytes. Reading the feed takes less than half of it.
 _STACK = 512 * 1024
 #: Maximum number of seconds to wait until the thread of a stream has begun.
@@ -37,7 +41,7 @@ _START = 10
 _STALLED = 60_000
 
 
-def provide():
+def provide() -> None:
     """Make granian provide its object for the response in the environ."""
     wrapper = getattr(granian.server.mp, _WRAPPER, None)
     if wrapper is None:
@@ -45,10 +49,10 @@ def provide():
         return
 
     @functools.wraps(wrapper)
-    def wrap(callback, *arguments):
+    def wrap(callback: Callable[..., Any], *arguments: Any) -> Callable[[Any, dict[str, Any]], Any]:
         call = wrapper(callback, *arguments)
 
-        def called(protocol, scope):
+        def called(protocol: Any, scope: dict[str, Any]) -> Any:
             scope[_PROTOCOL] = protocol
             return call(protocol, scope)
 
@@ -63,17 +67,17 @@ class Detached:
     :param inside: the wrapped WSGI application.
     """
 
-    def __init__(self, inside):
+    def __init__(self, inside: WSGIApplication) -> None:
         self._inside = inside
 
-    def __call__(self, environ, start_response):
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         protocol = environ.pop(_PROTOCOL, None)
         if protocol is None or not hasattr(protocol, 'response_iter'):
             return self._inside(environ, start_response)
         environ[DETACHED] = True
         started: dict[str, Any] = {}
 
-        def start(status, headers, exc_info=None):
+        def start(status: str, headers: Headers, exc_info: Any = None) -> Callable[[bytes], object]:
             started.update(status=int(status[:3]), headers=headers)
             return start_response(status, headers, exc_info)
 
@@ -88,11 +92,8 @@ class Detached:
         return result
 
 
-def _detach(protocol, status, headers, parts):
-    """Send a body in its own thread.
-
-    :param parts: iterator of bytes, with ``close``.
-    """
+def _detach(protocol: Any, status: int, headers: Headers, parts: Events | Chunks) -> None:
+    """Send a body in its own thread."""
     body = _Body(parts)
     try:
         _start_thread(functools.partial(_send, protocol, status, headers, body))
@@ -105,27 +106,27 @@ def _detach(protocol, status, headers, parts):
 class _Body:
     """The body of a response for granian: it calls ``__next__`` and ``close``."""
 
-    def __init__(self, parts):
+    def __init__(self, parts: Events | Chunks) -> None:
         self._parts = parts
         self.has_begun = threading.Event()
 
-    def __next__(self):
+    def __next__(self) -> bytes:
         self.has_begun.set()
         return next(self._parts)
 
-    def close(self):
+    def close(self) -> None:
         """End the body."""
         self._parts.close()
 
 
-def _send(protocol, status, headers, body):
+def _send(protocol: Any, status: int, headers: Headers, body: _Body) -> None:
     try:
         protocol.response_iter(status, headers, body)
     finally:
         body.close()
 
 
-def _start_thread(function):
+def _start_thread(function: Callable[[], object]) -> None:
     size = threading.stack_size(_STACK)
     try:
         threading.Thread(target=function, name='stream', daemon=True).start()
@@ -133,7 +134,7 @@ def _start_thread(function):
         threading.stack_size(size)
 
 
-def _limit_stalls(environ):
+def _limit_stalls(environ: WSGIEnvironment) -> None:
     """Let the kernel close the connection of a request if its client does not receive.
 
     granian does not say which connection the request came from. So all connections from the same address get the limit.

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import sqlalchemy as sa
 
-from ironic_traits.context import Process
 from ironic_traits.db import tables
-from ironic_traits.db.engine import Reader, Writer, retried
+from ironic_traits.db.engine import Reader, ReaderAndWriter, Writer, retried
 from ironic_traits.db.statements.types import clock
 
 #: Maximum number of nodes whose entries one statement counts.
@@ -37,10 +36,11 @@ _BEYOND = sa.select(_NUMBERED.c.id).where(_NUMBERED.c.number > sa.bindparam('mos
 _DELETE = sa.delete(tables.node_history).where(_ENTRIES.id.in_(sa.bindparam('ids', expanding=True)))
 
 
-def purge(service: Process, max_entries: int, max_days: int, is_stopped: Callable[[], bool] = lambda: False) -> int:
+def purge(
+    service: ReaderAndWriter, max_entries: int, max_days: int, is_stopped: Callable[[], bool] = lambda: False
+) -> int:
     """Delete old entries.
 
-    :param service: a Service or a Database.
     :param max_entries: number of entries of a node to keep; 0 for no limit. Deleted nodes have no such limit.
     :param max_days: age of entries to delete; 0 for no limit.
     :param is_stopped: function that returns whether to stop before the next transaction.
