@@ -5,7 +5,7 @@ import dataclasses
 import threading
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from wsgiref.types import WSGIEnvironment
 
 import sqlalchemy as sa
@@ -13,22 +13,26 @@ from oslo_config import cfg
 from oslo_context import context as oslo_context
 
 from ironic_traits import failures
-from ironic_traits.changes.change_streams import Streams
-from ironic_traits.changes.etags import Tags
 from ironic_traits.db.engine import ReaderAndWriter
-from ironic_traits.deploy.base import Driver
-from ironic_traits.deploy.validate import Hook
-from ironic_traits.inventory.core.trait_writers import Writers
-from ironic_traits.inventory.search.node_index import NodeIndex
-from ironic_traits.inventory.traits.retired_traits import RetiredTraits
-from ironic_traits.placement.trait_cache import TraitCache
 from ironic_traits.resources.fields import NOBODY
+
+if TYPE_CHECKING:
+    # Not every program that reads the inventory needs them.
+    from ironic_traits.api.protocols import Protocol as ApiProtocol
+    from ironic_traits.changes.change_streams import Streams
+    from ironic_traits.changes.etags import Tags
+    from ironic_traits.deploy.base import Driver
+    from ironic_traits.deploy.validate import Hook
+    from ironic_traits.inventory.core.trait_writers import Writers
+    from ironic_traits.inventory.search.node_index import NodeIndex
+    from ironic_traits.inventory.traits.retired_traits import RetiredTraits
+    from ironic_traits.placement.trait_cache import TraitCache
 
 #: Policy target of an action: {'node.owner': project, …}.
 Target = Mapping[str, str | None]
 
 
-def target_of(owner: Any) -> Target:
+def target_of(owner: sa.Row) -> Target:
     """Return the policy target of a node.
 
     :param owner: row with ``owner`` and ``lessee``.
@@ -72,10 +76,10 @@ class Process(ReaderAndWriter, Protocol):
     """
 
     conf: cfg.ConfigOpts
-    drivers: Mapping[str, Driver]
+    drivers: 'Mapping[str, Driver]'
     #: Of inventory.records.inspection_rules, which imports this module.
     rules: Any
-    writers: Writers
+    writers: 'Writers'
     user_id: str | None
     project_id: str | None
 
@@ -83,15 +87,15 @@ class Process(ReaderAndWriter, Protocol):
 class Parts(Process, Protocol):
     """The parts of a ``service.Service`` that a Context has, too. ``service.Service`` describes them."""
 
-    hooks: Sequence[Hook]
-    #: oslo.policy is imported only if it is needed.
+    hooks: 'Sequence[Hook]'
+    #: An Enforcer of oslo.policy, which is imported only if it is needed. Imports have one that allows everything.
     enforcer: Any
     waiters: threading.Semaphore
-    retired_traits: RetiredTraits
-    etags: Tags
-    node_index: NodeIndex
-    trait_cache: TraitCache
-    streams: Streams
+    retired_traits: 'RetiredTraits'
+    etags: 'Tags'
+    node_index: 'NodeIndex'
+    trait_cache: 'TraitCache'
+    streams: 'Streams'
     wake_worker: Callable[[], None]
     #: The modules of these three import this module, or are optional.
     conductors: Any
@@ -106,13 +110,13 @@ class Context(oslo_context.RequestContext):
     """The context of one request.
 
     :param service: the Service: configuration, database, drivers, policy.
-    :param protocol: which of the two APIs the request is for, an ``api.protocols.Protocol``.
+    :param protocol: which of the two APIs the request is for; None outside of requests.
     :param minor: the negotiated version of that API, as its minor number.
     :param base: URL at which clients reach the API: scheme, host, and the prefix that it is mounted under.
     :param ids: arguments of oslo.context: request_id, global_request_id, user_id, project_id, roles, …
     """
 
-    def __init__(self, service: Parts, protocol: Any, minor: int, base: str, **ids: Any) -> None:
+    def __init__(self, service: Parts, protocol: 'ApiProtocol | None', minor: int, base: str, **ids: Any) -> None:
         super().__init__(**ids)
         self.conf = service.conf
         self.drivers = service.drivers
@@ -132,7 +136,8 @@ class Context(oslo_context.RequestContext):
         self.places = service.places
         self.streams = service.streams
         self.wake_worker = service.wake_worker
-        self.protocol = protocol
+        # Any: what reads it is only in requests, which have one.
+        self.protocol: Any = protocol
         self.minor = minor
         self.base = base
         self._service = service

@@ -33,7 +33,6 @@ def is_no_interrupt(record: logging.LogRecord) -> bool:
 def one_line(record: logging.LogRecord) -> bool:
     """Escape control characters in a record's message, because it may contain text from a client.
 
-    :param record: logging.LogRecord.
     :returns: True: as a logging filter, it drops no record.
     """
     message = record.getMessage()

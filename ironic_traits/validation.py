@@ -37,8 +37,7 @@ def problems(conf: cfg.ConfigOpts) -> list[str]:
     Sections of libraries may have options that the library does not list. There, and among unknown sections, only names
     that look misspelled are returned.
 
-    :param conf: parsed ConfigOpts.
-    :returns: [sentence with the path of the file, …].
+    :returns: sentences with the path of the file.
     """
     paths = files(conf)
     if not paths:

@@ -196,7 +196,7 @@ def _import_units(
     :param create: function of a OneTransaction and ``start`` that returns a LocalImporter.
     :param document_units: all units of the document, to prune the nodes that it does not have; None for no pruning.
     :param start: position of the progress bar before the transaction. A retry resets the bar to it.
-    :returns: ironic_traits.cmd.importing.local.LocalImporter, with its results.
+    :returns: the importer, with its results.
     """
     with contextlib.suppress(_Rollback), database.write() as connection:
         importer = create(OneTransaction(connection), start)

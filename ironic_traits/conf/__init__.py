@@ -65,11 +65,10 @@ EXPOSED_HEADERS = [
 
 
 def make(argv: Sequence[str] = (), cli: Sequence[cfg.Opt] = ()) -> cfg.ConfigOpts:
-    """Return the configuration of one service.
+    """Return the configuration of one service, parsed and checked.
 
     :param argv: command-line arguments, without the program's name.
     :param cli: additional command-line options.
-    :returns: an oslo.config ConfigOpts, parsed and checked.
     :raises oslo_config.cfg.Error: a file does not exist or may not be read, or a value is invalid.
     """
     conf = cfg.ConfigOpts()

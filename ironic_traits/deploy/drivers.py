@@ -17,14 +17,14 @@ NAMESPACE = 'ironic_traits.deploy.drivers'
 def load(conf: cfg.ConfigOpts) -> dict[str, Driver]:
     """Load the enabled drivers.
 
-    :param conf: ConfigOpts, with the names of the drivers in [deploy] enabled_hardware_types and
+    :param conf: the configuration, with the names of the drivers in [deploy] enabled_hardware_types and
         simulated_hardware_types.
-    :returns: {name: driver}.
+    :returns: the drivers by name.
     :raises oslo_config.cfg.Error: a driver is not installed, or cannot be imported, or a name cannot be simulated.
     """
     simulated = _simulated(conf)
     names = conf.deploy.enabled_hardware_types
-    manager = stevedore.NamedExtensionManager(
+    manager: stevedore.NamedExtensionManager[Any] = stevedore.NamedExtensionManager(
         NAMESPACE,
         names,
         invoke_on_load=True,
@@ -53,7 +53,7 @@ def _missing(names: Iterable[str]) -> NoReturn:
     raise cfg.Error(f'[deploy] enabled_hardware_types: not installed: {", ".join(sorted(names))}')
 
 
-def _broken(manager: Any, entry_point: EntryPoint, error: BaseException) -> NoReturn:
+def _broken(manager: stevedore.ExtensionManager[Any], entry_point: EntryPoint, error: BaseException) -> NoReturn:
     raise cfg.Error(f'[deploy] enabled_hardware_types: {entry_point.name} cannot be loaded: {error}') from error
 
 

@@ -20,7 +20,7 @@ class Held:
 def execute(driver: base.Driver, task: base.Task) -> base.Done | base.Later | Held:
     """Execute a step. Ironic's own steps are executed here, all other steps by the driver.
 
-    :param task: ironic_traits.deploy.base.Task with a step.
+    :param task: it has a step.
     :returns: the result of ``base.Driver.work``, or Held.
     :raises base.WorkFailed: the step has failed.
     """
@@ -42,7 +42,7 @@ def execute(driver: base.Driver, task: base.Task) -> base.Done | base.Later | He
 def error(task: base.Task, reason: str) -> str:
     """Return the ``last_error`` of an action whose step has failed, as Ironic's message.
 
-    :param task: ironic_traits.deploy.base.Task with a step.
+    :param task: it has a step.
     :param reason: why it has failed.
     """
     assert task.step is not None

@@ -62,13 +62,13 @@ def shown(action: str, step: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the fields of a node while a step runs.
 
     :param action: a key of KINDS.
-    :param step: {'interface': …, 'step': …, 'args': …, 'priority': …}; None for no step.
+    :param step: None for no step.
     :returns: {'deploy_step': the step with its secrets masked}.
     """
     return {f'{KINDS[action]}_step': masked(step) if step else {}}
 
 
-def masked(step: Mapping[str, Any]) -> Any:
+def masked(step: Mapping[str, Any]) -> dict[str, Any]:
     """Return a step with the secrets in its arguments masked."""
     return masks.masked(step)
 
@@ -84,13 +84,13 @@ def planned(
 ) -> list[StepValues]:
     """Return the steps of an action.
 
-    :param driver: ironic_traits.deploy.base.Driver, with steps for the action.
+    :param driver: it has steps for the action.
     :param node: the node's columns by name.
     :param action: a key of KINDS.
     :param arguments: arguments of the task. ``deploy_steps`` replace the driver's steps with the same interface and
         name. ``clean_steps`` and ``service_steps`` replace all steps of the driver. With ``disable_ramdisk``, clean and
         service steps cannot use a ramdisk.
-    :returns: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …], in their order.
+    :returns: the steps in their order.
     :raises base.WorkRefused: the node does not support a requested step, or there are no deploy steps.
     """
     requested = arguments.get(f'{KINDS[action]}_steps') or ()
@@ -139,10 +139,9 @@ def errors(
 
     Deploy steps that the driver does not declare are accepted, because in Ironic the deploy ramdisk may have them.
 
-    :param driver: ironic_traits.deploy.base.Driver; None for a driver that is not enabled.
+    :param driver: None for a driver that is not enabled.
     :param node: the node's columns by name.
     :param kind: one of the values of KINDS.
-    :param requested: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …].
     :param disable_ramdisk: whether steps that need a ramdisk are errors.
     :returns: Ironic's sentences, joined; '' if there is no error.
     """

@@ -22,7 +22,7 @@ def seconds(options: cfg.ConfigOpts.GroupAttr, action: str, arguments: Mapping[s
 
     :param options: the [deploy] group of ConfigOpts.
     :param action: one of ``states.ACTIONS``.
-    :param arguments: the client's arguments of the action, a dict.
+    :param arguments: the client's arguments of the action.
     """
     if action != 'power':
         return options[_OPTIONS.get(action, 'deploy_callback_timeout')]
@@ -37,7 +37,7 @@ def error(node: Mapping[str, Any], action: str, arguments: Mapping[str, Any], li
 
     :param node: the node's columns by name.
     :param action: one of ``states.ACTIONS``.
-    :param arguments: the client's arguments of the action, a dict.
+    :param arguments: the client's arguments of the action.
     :param limit: the limit in seconds.
     """
     sentences = {

@@ -58,7 +58,6 @@ class Hook(abc.ABC):
 def load() -> list[Hook]:
     """Load the installed hooks, sorted by name.
 
-    :returns: [Hook, …].
     :raises oslo_config.cfg.Error: a hook cannot be imported, or its interface is unknown.
     """
     manager = stevedore.ExtensionManager(NAMESPACE, invoke_on_load=True, on_load_failure_callback=_broken)
@@ -71,14 +70,13 @@ def load() -> list[Hook]:
     return list(hooks.values())
 
 
-def _broken(manager: Any, entry_point: EntryPoint, error: BaseException) -> NoReturn:
+def _broken(manager: stevedore.ExtensionManager[Any], entry_point: EntryPoint, error: BaseException) -> NoReturn:
     raise cfg.Error(f'{NAMESPACE}: {entry_point.name} cannot be loaded: {error}') from error
 
 
 def reasons(hooks: Iterable[Hook], node: Mapping[str, Any]) -> dict[str, str | None]:
     """Run all hooks.
 
-    :param hooks: [Hook, …].
     :param node: argument of the hooks.
     :returns: {interface: why it is invalid, None if it is valid}, for each of INTERFACES.
     """

@@ -17,8 +17,7 @@ def log(
     """Log the outcome of an action.
 
     :param action: one of ``states.ACTIONS``.
-    :param outcome: ironic_traits.deploy.base.Done or Later, step_runs.Held, or the WorkFailed that the
-        driver raised.
+    :param outcome: what the driver returned, or the WorkFailed that it raised.
     :param node: the node's current columns by name.
     :param settled: whether the outcome was stored. If not, the lease had ended: another worker may have the action now.
     """

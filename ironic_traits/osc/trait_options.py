@@ -41,7 +41,7 @@ class _Action(argparse.Action):
     def _add(self, namespace: argparse.Namespace, values: Any, collect: Callable[[list[str]], list[Any]]) -> None:
         """Add the names in arguments to the list of the option.
 
-        :param collect: function of a list of names that returns what to add, a list.
+        :param collect: function of a list of names that returns what to add.
         :raises argparse.ArgumentError: an argument has no name.
         """
         try:

@@ -6,7 +6,7 @@ They are not cached: extra specs may change at any time.
 import logging
 import reprlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from keystoneauth1 import adapter, loading, noauth, token_endpoint
 from keystoneauth1.exceptions import ClientException
@@ -22,11 +22,18 @@ _VERSION = '2.61'
 _PAGE, MAX_FLAVORS = 1000, 10_000
 
 
-def flavors(context: Context, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+class Flavor(TypedDict):
+    """What is read of a flavor."""
+
+    name: str
+    extra_specs: dict[str, Any]
+
+
+def flavors(context: Context, names: Sequence[str] | None = None) -> list[Flavor]:
     """Return flavors of nova, as the caller may see them.
 
     :param names: names or ids of the flavors; None for all, but at most MAX_FLAVORS.
-    :returns: [{'name': …, 'extra_specs': {…}}, …], by name.
+    :returns: the flavors, sorted by name.
     :raises failures.InvalidInput: nova has no such flavor, or [nova] endpoint_override is not set.
     :raises failures.NovaUnavailable: nova does not respond, or its response is not a list of flavors.
     """
@@ -69,14 +76,14 @@ def flavor(context: Context, value: Any) -> Any:
     return flavors(context, [value['name']])[0]
 
 
-def _read(client: adapter.Adapter) -> dict[str, dict[str, Any]]:
-    """Return {id: {'name': …, 'extra_specs': {…}}} of all flavors, but of no further page after MAX_FLAVORS."""
-    every: dict[str, dict] = {}
+def _read(client: adapter.Adapter) -> dict[str, Flavor]:
+    """Return {id: flavor} of all flavors, but of no further page after MAX_FLAVORS."""
+    every: dict[str, Flavor] = {}
     # is_public=none: private flavors, too, for callers who may see them.
-    query = {'is_public': 'none', 'limit': _PAGE}
+    query: dict[str, str | int] = {'is_public': 'none', 'limit': _PAGE}
     while len(every) < MAX_FLAVORS:
         page = client.get('/flavors/detail', params=query, microversion=_VERSION).json()['flavors']
-        new = {
+        new: dict[str, Flavor] = {
             str(flavor['id']): {'name': str(flavor['name']), 'extra_specs': dict(flavor.get('extra_specs') or {})}
             for flavor in page
             if str(flavor['id']) not in every

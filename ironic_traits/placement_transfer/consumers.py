@@ -15,7 +15,7 @@ BATCH = 50
 class Writer:
     """A writer of consumers.
 
-    :param reader: ironic_traits.placement_transfer.reading.Reader of this Placement.
+    :param reader: of this Placement.
     """
 
     def __init__(self, remote: Remote, reader: Reader) -> None:

@@ -45,7 +45,7 @@ class Export:
     """The export of a snapshot.
 
     :param wanted: Snapshot to export.
-    :param reader: ironic_traits.placement_transfer.reading.Reader that has read ``there``, and reads single rows again.
+    :param reader: it has read ``there``, and reads single rows again.
     :param there: Snapshot of the other Placement.
     :param jobs: number of concurrent requests.
     :param prune: whether to delete providers, and consumers of exported providers, that are only there.

@@ -67,7 +67,7 @@ def at_first(provider: Provider, present: Provider | None, is_crowded: bool) -> 
 class Writer:
     """A writer of providers.
 
-    :param reader: ironic_traits.placement_transfer.reading.Reader of this Placement.
+    :param reader: of this Placement.
     """
 
     def __init__(self, remote: Remote, reader: Reader) -> None:

@@ -97,7 +97,7 @@ def list_rules() -> list[policy.RuleDefault]:
 def enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
     """Return a policy enforcer with all rules registered.
 
-    :param conf: ConfigOpts, on which oslo.policy registers its own options.
+    :param conf: the configuration, on which oslo.policy registers its own options.
     """
     enforcer = policy.Enforcer(conf)
     # The defaults of the Placement rules have changed once, as in openstack-placement. This prevents a warning for each

@@ -29,7 +29,7 @@ SHORTEST = 0.01
 class Worker:
     """A worker, which performs transitions until it is stopped. Any number of workers may share a database.
 
-    :param wakeups: ironic_traits.worker.wakeup.Receiver, by which requests wake it; None to poll only.
+    :param wakeups: by which requests wake it; None to poll only.
     """
 
     def __init__(self, service: Service, wakeups: Receiver | None = None) -> None:

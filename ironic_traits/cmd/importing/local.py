@@ -53,8 +53,8 @@ class LocalClient(Client):
     """A client that sends the requests of an import or an export to an application in this process.
 
     :param application: result of ironic_traits.app.build.
-    :param service: its ironic_traits.service.Service, with ``Everything`` as its policy.
-    :param database: ironic_traits.db.one_transaction.OneTransaction, in which all requests run.
+    :param service: its service, with ``Everything`` as its policy.
+    :param database: the transaction in which all requests run.
     :ivar context: context for reads that are no requests.
     """
 
@@ -140,7 +140,7 @@ class LocalImporter:
     """An import of units in one transaction.
 
     :param client: LocalClient.
-    :param transaction: ironic_traits.db.one_transaction.OneTransaction of the client.
+    :param transaction: that of the client.
     :param progress: function that is called with the number of units that were just finished.
     :param source: as for ``imports.Importer``, and so is ``prune``.
     :ivar counts: as those of ``imports.Importer``, and so are ``changes``, ``warnings`` and ``adopted``.
