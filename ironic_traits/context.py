@@ -18,7 +18,6 @@ from ironic_traits.resources.fields import NOBODY
 
 if TYPE_CHECKING:
     # Not every program that reads the inventory needs them.
-    from ironic_traits.api.protocols import Protocol as ApiProtocol
     from ironic_traits.changes.change_streams import Streams
     from ironic_traits.changes.etags import Tags
     from ironic_traits.deploy.base import Driver
@@ -110,13 +109,14 @@ class Context(oslo_context.RequestContext):
     """The context of one request.
 
     :param service: the Service: configuration, database, drivers, policy.
-    :param protocol: which of the two APIs the request is for; None outside of requests.
+    :param protocol: ironic_traits.api.protocols.Protocol, from a floor above: which of the two APIs the request is for;
+        None outside of requests.
     :param minor: the negotiated version of that API, as its minor number.
     :param base: URL at which clients reach the API: scheme, host, and the prefix that it is mounted under.
     :param ids: arguments of oslo.context: request_id, global_request_id, user_id, project_id, roles, …
     """
 
-    def __init__(self, service: Parts, protocol: 'ApiProtocol | None', minor: int, base: str, **ids: Any) -> None:
+    def __init__(self, service: Parts, protocol: Any, minor: int, base: str, **ids: Any) -> None:
         super().__init__(**ids)
         self.conf = service.conf
         self.drivers = service.drivers
@@ -136,8 +136,7 @@ class Context(oslo_context.RequestContext):
         self.places = service.places
         self.streams = service.streams
         self.wake_worker = service.wake_worker
-        # Any: what reads it is only in requests, which have one.
-        self.protocol: Any = protocol
+        self.protocol = protocol
         self.minor = minor
         self.base = base
         self._service = service

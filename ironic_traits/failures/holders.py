@@ -104,7 +104,7 @@ class ClaimUnconfirmed(Failure):
         'within {seconds} seconds. Then try again.'
     )
 
-    def __init__(self, **facts):
+    def __init__(self, **facts: Any) -> None:
         super().__init__(**facts)
         self.retry_after = facts['seconds']
 
