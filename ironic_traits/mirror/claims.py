@@ -216,7 +216,7 @@ class _Attempt:
             raise failed[0]
         return functools.reduce(Exclusions.plus, (outcome.lost for outcome in outcomes))
 
-    def _request(self, claim):
+    def _request(self, claim, is_repeated=False):
         """Set the instance of a claim on its node there. A repeated request has no further effect."""
         try:
             cloud = connected(self._context, claim.cloud)
@@ -232,6 +232,10 @@ class _Attempt:
             return _Outcome(has_instance=None, failure=_unconfirmed(self._context, [claim], str(error)))
         if response.status_code == 200:
             return _of_node(claim, cloud, response)
+        if response.status_code == 401 and not is_repeated:
+            # The password was changed: ``connected`` reads clouds.yaml again.
+            self._context.clouds.pop(claim.cloud, None)
+            return self._request(claim, is_repeated=True)
         return _refused(self._context, claim, response)
 
     def _undo(self):
