@@ -140,3 +140,5 @@ def test_node_that_is_created_again(ironic, new_app, client, tmp_path):  # noqa:
         1,
         [f'Nothing is kept of an earlier node {uuids[0]}.'],
     )
+    done = programs.run('ironic-traits-mirror', '--database', database, 'restore', '--all', cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, '')
