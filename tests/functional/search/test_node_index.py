@@ -42,8 +42,8 @@ def differing(view, context):
 
     check_set('all', nodes.all, sa.true())
     check_set('free', nodes._parts['free'], eligibility.ELIGIBLE)
-    for reason, condition in eligibility.reasons().items():
-        check_set(reason, view.unavailable(reason), condition)
+    for clause in eligibility.explained():
+        check_set(clause.name, view.unavailable(clause.name), clause.failed(None))
     for name in TRAITS:
         rows = sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait == name)
         check_set(name, nodes.trait(name), tables.nodes.c.id.in_(rows))
