@@ -28,7 +28,11 @@ from tests.support.service import SHARED, make_app, upgraded
 ALL = ('sqlite', *servers.SERVERS)
 #: Modules that one process runs, because they share a real Ironic or a browser. To start another one takes longer than
 #: most modules.
-IRONIC = ('test_mirror_writes', 'test_mirror_claims', 'test_mirror', 'test_clusters', 'test_migration')
+IRONIC = (
+    *('test_mirror_writes', 'test_mirror_claims', 'test_mirror', 'test_clusters', 'test_migration'),
+    *('test_mirror_unplug', 'test_mirror_deletions', 'test_mirror_uniqueness', 'test_mirror_adoption'),
+    *('test_mirror_inspections', 'test_mirror_lag', 'test_mirror_versions'),
+)
 BROWSER = (
     'test_ui_nodes',
     'test_ui_views',

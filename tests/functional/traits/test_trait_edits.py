@@ -303,7 +303,7 @@ def test_many_nodes(app, client):
 #: A service in its own process. It executes an edit, whose body is the second argument, and stops in the third batch.
 _STUCK = """
 import json, sys, time
-from ironic_traits.db import together
+from ironic_traits.db.statements import together
 from tests.support.client import Client
 from tests.support.service import make_app
 execute, calls = together.execute, []
