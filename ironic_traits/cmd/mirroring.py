@@ -210,8 +210,8 @@ def _run_command(conf):
     with contextlib.closing(Service(conf)) as service:
         context = Context(service, None, 0, '')
         has_failed = False
-        all_of = mirror_kept_nodes.nodes if command.name == 'restore' else mirror_moves.mirrored
-        for ident in command.nodes or all_of(context, clouds):
+        conditions = [mirror_kept_nodes.IS_KEPT] if command.name == 'restore' else []
+        for ident in command.nodes or mirror_moves.mirrored(context, clouds, *conditions):
             try:
                 _COMMANDS[command.name][0](service, context, ident)
             except failures.Failure as failure:

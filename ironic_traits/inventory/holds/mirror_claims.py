@@ -37,6 +37,7 @@ from ironic_traits.db.statements.types import read_clock
 from ironic_traits.inventory.core import node_providers
 from ironic_traits.inventory.core.eligibility import LIVE
 from ironic_traits.inventory.core.mirror_claim_states import ALLOCATED, HELD, OPEN, TAKEN, TAKING
+from ironic_traits.inventory.core.node_filters import among
 from ironic_traits.inventory.holds.allocations import ACTIVE, ALLOCATING
 
 _CLAIMS, _NODES = tables.mirror_claims, tables.nodes
@@ -137,8 +138,7 @@ def of_node(service: Reader, ident: str) -> Sequence[sa.Row]:
 
     :param ident: uuid or name of the node.
     """
-    uuid = sa.select(_NODES.c.uuid).where(sa.or_(_NODES.c.uuid == ident, _NODES.c.name == ident))
-    return _open(service, _CLAIMS.c.node_uuid.in_(uuid))
+    return _open(service, _CLAIMS.c.node_uuid.in_(sa.select(_NODES.c.uuid).where(among([ident]))))
 
 
 def _open(service: Reader, condition: Condition) -> Sequence[sa.Row]:

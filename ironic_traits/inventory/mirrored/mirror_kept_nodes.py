@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.db import names, tables
-from ironic_traits.db.engine import Reader, Writer, retried
+from ironic_traits.db.engine import Writer, retried
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.insert import insert_missing
 from ironic_traits.db.statements.types import read_clock
@@ -31,6 +31,8 @@ from ironic_traits.inventory.traits.trait_store import Hold
 from ironic_traits.matching.sources import MIRROR, OPERATOR, RULE, Edit, Traits
 
 _KEPT = tables.mirror_kept_nodes
+#: Condition on nodes: something is kept of an earlier node with the uuid.
+IS_KEPT = sa.exists().where(_KEPT.c.uuid == tables.nodes.c.uuid).correlate(tables.nodes)
 #: The time for nodes whose time of creation is not known.
 _UNKNOWN = datetime.datetime.fromisoformat('1970-01-01')
 #: Tables whose rows depend on the hardware of a node, by ``node_id``.
@@ -129,18 +131,6 @@ def put_back(
     node_providers.bump(connection, node.id)
     is_row = _KEPT.c.uuid == kept.uuid, _KEPT.c.node_created_at == kept.node_created_at
     connection.execute(sa.delete(_KEPT).where(*is_row))
-
-
-def nodes(context: Reader, clouds: Sequence[str]) -> list[str]:
-    """Return the uuids of the mirrored nodes of which something is kept, in the order in which they were created here.
-
-    :param clouds: names of clouds; empty for all.
-    """
-    table = tables.nodes
-    kept = sa.exists().where(_KEPT.c.uuid == table.c.uuid), table.c.origin.is_not(None)
-    statement = sa.select(table.c.uuid).where(*kept, *([table.c.origin.in_(clouds)] if clouds else []))
-    with context.read() as connection:
-        return list(connection.scalars(statement.order_by(table.c.id)))
 
 
 @retried

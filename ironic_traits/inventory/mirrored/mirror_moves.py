@@ -8,6 +8,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
+from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.types import read_clock
 from ironic_traits.deploy import states
 from ironic_traits.inventory.core import history, node_providers
@@ -31,14 +32,15 @@ _STATE = (
 )
 
 
-def mirrored(context: Context, clouds: Sequence[str]) -> list[str]:
+def mirrored(context: Context, clouds: Sequence[str], *conditions: Condition) -> list[str]:
     """Return the uuids of mirrored nodes, in the order in which they were created here.
 
     :param clouds: names of clouds; empty for all.
+    :param conditions: further conditions on nodes.
     """
     condition = _NODES.c.origin.in_(clouds) if clouds else _NODES.c.origin.is_not(None)
     with context.read() as connection:
-        return list(connection.scalars(sa.select(_NODES.c.uuid).where(condition).order_by(_NODES.c.id)))
+        return list(connection.scalars(sa.select(_NODES.c.uuid).where(condition, *conditions).order_by(_NODES.c.id)))
 
 
 @retried
