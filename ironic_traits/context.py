@@ -1,4 +1,4 @@
-"""The context of a request: its caller, its API version, and the parts of the service that handle it."""
+"""The context of a request: its caller, its API version, and the service that handles it."""
 
 import contextlib
 import dataclasses
@@ -69,34 +69,28 @@ class Grant:
 
 
 class Process(ReaderAndWriter, Protocol):
-    """What a function needs that does not depend on a request: a ``service.Service``, or a Context.
-
-    ``service.Service`` describes the attributes.
-    """
+    """What a function needs that reads options and the database only: a ``service.Service``, or a Context."""
 
     conf: cfg.ConfigOpts
-    drivers: 'Mapping[str, Driver]'
-    #: Of inventory.records.inspection_rules, which imports this module.
-    rules: Any
-    writers: 'Writers'
-    user_id: str | None
-    project_id: str | None
 
 
 class Parts(Process, Protocol):
-    """The parts of a ``service.Service`` that a Context has, too. ``service.Service`` describes them."""
+    """A ``service.Service``, which describes the attributes. Its module imports this one."""
 
+    drivers: 'Mapping[str, Driver]'
     hooks: 'Sequence[Hook]'
     #: An Enforcer of oslo.policy, which is imported only if it is needed. Imports have one that allows everything.
     enforcer: Any
     waiters: threading.Semaphore
+    writers: 'Writers'
     retired_traits: 'RetiredTraits'
     etags: 'Tags'
     node_index: 'NodeIndex'
     trait_cache: 'TraitCache'
     streams: 'Streams'
     wake_worker: Callable[[], None]
-    #: The modules of these three import this module, or are optional.
+    #: The modules of these four import this module, or are optional.
+    rules: Any
     conductors: Any
     places: Any
     clouds: dict[str, Any]
@@ -118,28 +112,12 @@ class Context(oslo_context.RequestContext):
 
     def __init__(self, service: Parts, protocol: Any, minor: int, base: str, **ids: Any) -> None:
         super().__init__(**ids)
+        self.service = service
         self.conf = service.conf
-        self.drivers = service.drivers
-        self.hooks = service.hooks
-        self.read = service.read
-        self.write = service.write
-        self.snapshot = service.snapshot
-        self.waiters = service.waiters
-        self.writers = service.writers
-        self.retired_traits = service.retired_traits
-        self.rules = service.rules
-        self.conductors = service.conductors
-        self.etags = service.etags
-        self.node_index = service.node_index
-        self.trait_cache = service.trait_cache
-        self.clouds = service.clouds
-        self.places = service.places
-        self.streams = service.streams
-        self.wake_worker = service.wake_worker
+        self.read, self.write, self.snapshot = service.read, service.write, service.snapshot
         self.protocol = protocol
         self.minor = minor
         self.base = base
-        self._service = service
 
     def identified(self, environ: WSGIEnvironment) -> 'Context':
         """Return the same context with the user, project and roles that keystonemiddleware found.
@@ -148,7 +126,7 @@ class Context(oslo_context.RequestContext):
         """
         return self.from_environ(
             environ,
-            service=self._service,
+            service=self.service,
             protocol=self.protocol,
             minor=self.minor,
             base=self.base,
@@ -194,7 +172,7 @@ class Context(oslo_context.RequestContext):
         rules = (rule, *others)
         own, of_system = self._own(), self.to_policy_values() | {'system_scope': 'all'}
         is_of_scope = (
-            self._service.enforcer is not None
+            self.service.enforcer is not None
             and not self.system_scope
             and not any(self.may(each, own) for each in rules)
             and any(self.may(each, own, of_system) for each in rules)
@@ -226,7 +204,7 @@ class Context(oslo_context.RequestContext):
         :param credentials: of another caller; None for those of the request.
         """
         # Under noauth and http_basic there is no enforcer, and everything is allowed.
-        enforcer = self._service.enforcer
+        enforcer = self.service.enforcer
         if enforcer is None:
             return True
         services = {'config.service_project_name': self.conf.api.service_project_name}
@@ -234,7 +212,7 @@ class Context(oslo_context.RequestContext):
 
     def policy_version(self) -> tuple[int, ...] | None:
         """Return a value that changes when the rules of policy change; None without policy."""
-        enforcer = self._service.enforcer
+        enforcer = self.service.enforcer
         # oslo.policy replaces the checks of the rules when it reads its files again.
         return None if enforcer is None else tuple(map(id, enforcer.rules.values()))
 
@@ -243,7 +221,7 @@ class Context(oslo_context.RequestContext):
 
         :param rule: name of a policy rule; NOBODY for no caller.
         """
-        return rule != NOBODY and self._service.enforcer is not None and self.may(rule)
+        return rule != NOBODY and self.service.enforcer is not None and self.may(rule)
 
     def needs(self, minor: int, what: str) -> None:
         """Raise VersionTooLow unless the version of the request is high enough.

@@ -48,12 +48,7 @@ class Service:
     :ivar clouds: connections to the Ironic of clouds, by name (``ironic_traits.mirror.cloud.Cloud``).
     :ivar streams: the clients that follow changes.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
-    :cvar user_id: of what a worker writes: none. A request has its own (``Context``).
-    :cvar project_id: the same.
     """
-
-    user_id: str | None = None
-    project_id: str | None = None
 
     def __init__(self, conf: cfg.ConfigOpts, database: Database | None = None) -> None:
         self.conf = conf

@@ -77,11 +77,11 @@ def nodes(context, read):
         return read()
     key = _request(context)
     version = _version(context)
-    remembered = context.etags.get(key, version)
+    remembered = context.service.etags.get(key, version)
     if remembered and _has(pecan.request.environ, remembered):
         return NotModified(remembered)
     body = rendering.dump(read())
-    context.etags.remember(key, version, digest_of(body))
+    context.service.etags.remember(key, version, digest_of(body))
     return body
 
 
@@ -97,4 +97,4 @@ def _version(context):
     with context.read() as connection:
         # A reservation that expires changes lists without a write.
         expired = eligibility.count_expired(connection)
-    return place, expired, context.conductors.hosts(context), context.policy_version()
+    return place, expired, context.service.conductors.hosts(context), context.policy_version()

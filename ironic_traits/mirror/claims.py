@@ -226,7 +226,7 @@ class _Attempt:
         try:
             response = cloud.request('PATCH', f'/nodes/{claim.node_uuid}', json=[operation])
         except Unsent as error:
-            self._context.clouds.pop(claim.cloud, None)
+            self._context.service.clouds.pop(claim.cloud, None)
             return _Outcome(_whole(claim, f'cannot be reached: {error}'))
         except Unreadable as error:
             return _Outcome(has_instance=None, failure=_unconfirmed(self._context, [claim], str(error)))
@@ -234,7 +234,7 @@ class _Attempt:
             return _of_node(claim, cloud, response)
         if response.status_code == 401 and not is_repeated:
             # The password was changed: ``connected`` reads clouds.yaml again.
-            self._context.clouds.pop(claim.cloud, None)
+            self._context.service.clouds.pop(claim.cloud, None)
             return self._request(claim, is_repeated=True)
         return _refused(self._context, claim, response)
 
@@ -276,7 +276,7 @@ def _refused(context, claim, response):
         return _Outcome(has_instance=None, failure=_unconfirmed(context, [claim], reason))
     if status in (401, 403):
         # The next request reads clouds.yaml again, and authenticates.
-        context.clouds.pop(claim.cloud, None)
+        context.service.clouds.pop(claim.cloud, None)
         return _Outcome(_whole(claim, f'refuses to hold nodes: {text}'))
     if _ELSEWHERE.search(text):
         node = f'another node of cloud {claim.cloud}'
@@ -305,9 +305,9 @@ def connected(context, name):
     :returns: ironic_traits.mirror.cloud.Cloud.
     :raises Unreadable: the cloud cannot be reached.
     """
-    cloud = context.clouds.get(name)
+    cloud = context.service.clouds.get(name)
     if cloud is None:
         cloud = Cloud(name, mirror_claims.seconds(context.conf)['request'])
         cloud.connect()
-        context.clouds[name] = cloud
+        context.service.clouds[name] = cloud
     return cloud

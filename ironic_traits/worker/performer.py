@@ -10,6 +10,7 @@ from typing import Any
 from oslo_config import cfg
 
 from ironic_traits import failures
+from ironic_traits.context import Context
 from ironic_traits.deploy import base, step_runs, steps, time_limits, wording
 from ironic_traits.inventory.inspection import outcomes
 from ironic_traits.inventory.inspection.outcomes import Outcome
@@ -75,6 +76,7 @@ class Performer:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._context = Context(service, None, 0, '')
         self._database = threading.BoundedSemaphore(_IN_DATABASE)
 
     def perform(self, run: Run) -> None:
@@ -111,7 +113,7 @@ class Performer:
     def _settle(self, run: Run, outcome: Outcome) -> None:
         assert run.claim
         with self._database:
-            settled = outcomes.settle(self._service, run.claim, outcome)
+            settled = outcomes.settle(self._context, run.claim, outcome)
             node = node_states.get(self._service, run.uuid)
         wording.log(LOG, run.claim.action, outcome, node, settled)
 
@@ -150,7 +152,7 @@ class Performer:
     def _with_templates(self, claim: transitions.Claim, node: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a deploy, with the steps of the deploy templates for it."""
         deploy_steps = steps.merged(
-            claim.arguments.get('deploy_steps') or [], deploy_templates.steps_of(self._service, node)
+            claim.arguments.get('deploy_steps') or [], deploy_templates.steps_of(self._context, node)
         )
         return claim.arguments | ({'deploy_steps': deploy_steps} if deploy_steps else {})
 

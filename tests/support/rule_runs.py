@@ -5,6 +5,7 @@ import zlib
 
 import sqlalchemy as sa
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.types import now, read_clock
@@ -91,19 +92,20 @@ def insert_data(service, document=DATA):
 
 
 def run(app, uuid, document=DATA, rules=None, whole=False):
-    """Run rules on a node, as a worker does.
+    """Run rules on a node.
 
     :param rules: documents of rules; None for all rules in force.
+    :param whole: whether this is the end of an inspection, which a worker runs.
     """
 
     @retried
-    def attempt(service):
-        with service.write() as connection:
+    def attempt(context):
+        with context.write() as connection:
             node = take(connection, uuid)
-            parsed = inspection_rules.in_force(service, connection) if rules is None else grammar.parse(list(rules))
-            return rule_runs.run(service, connection, node, document, parsed, whole=whole)
+            parsed = inspection_rules.in_force(app.service, connection) if rules is None else grammar.parse(list(rules))
+            return rule_runs.run(context, connection, node, document, parsed, whole=whole)
 
-    return attempt(app.service)
+    return attempt(Context(app.service, None, 0, ''))
 
 
 def sources(client, uuid):

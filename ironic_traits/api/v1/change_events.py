@@ -38,10 +38,10 @@ def open_stream(context, rule, since, kinds):
         change_feed.since(context, token, kinds, 1)
     is_detached = environ.get(DETACHED, False)
     limit = options.max_streams if is_detached else _limit(environ, context.conf)
-    context.streams.admit(limit)
+    context.service.streams.admit(limit)
     check = functools.partial(context.can, rule, target={})
     seconds = min(options.stream_seconds, _seconds_of_token(environ))
-    events = Events(context.streams, token, kinds, check, seconds, options.stream_heartbeat)
+    events = Events(context.service.streams, token, kinds, check, seconds, options.stream_heartbeat)
     if not is_detached:
         environ[STREAM] = events
     return events

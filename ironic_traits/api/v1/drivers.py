@@ -70,7 +70,7 @@ class DriversController(Resource):
         if type not in (None, 'classic', 'dynamic'):
             raise failures.InvalidInput(reason='"type" filter must be one of "classic" or "dynamic", if specified.')
         # All drivers are of the kind that Ironic calls dynamic.
-        names = [] if type == 'classic' else sorted(context.drivers)
+        names = [] if type == 'classic' else sorted(context.service.drivers)
         if detail and fields is not None:
             raise failures.InvalidInput(reason='Can not specify ?detail=True and fields in the same request.')
         show = _selected(context, fields) if fields is not None else functools.partial(_show, context, detail=detail)
@@ -85,9 +85,9 @@ class DriversController(Resource):
 
 
 def _driver(context, name):
-    if name not in context.drivers:
+    if name not in context.service.drivers:
         raise failures.DriverNotFound(driver=name)
-    return context.drivers[name]
+    return context.service.drivers[name]
 
 
 def _selected(context, lists):
@@ -108,7 +108,7 @@ def _selected(context, lists):
 def _show(context, name, detail):
     driver = {
         'name': name,
-        'hosts': context.conductors.of_driver(context, name),
+        'hosts': context.service.conductors.of_driver(context, name),
         'links': context.links('drivers', name),
     }
     if name in context.conf.deploy.simulated_hardware_types:
@@ -118,7 +118,7 @@ def _show(context, name, detail):
     if context.minor >= _DETAIL_SINCE:
         driver['type'] = 'dynamic'
     if detail:
-        for interface, valid in context.drivers[name].interfaces.items():
+        for interface, valid in context.service.drivers[name].interfaces.items():
             if context.minor >= _INTERFACES_SINCE[interface]:
                 driver[f'default_{interface}_interface'] = valid[0]
                 driver[f'enabled_{interface}_interfaces'] = list(valid)

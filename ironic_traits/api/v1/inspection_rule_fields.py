@@ -122,7 +122,7 @@ def _check(context, old, new):
         problems = [*shown, *(hidden if shown != problems else [])]
     if problems:
         raise failures.InvalidInput(reason=f'The inspection rule is invalid: {"; ".join(problems)}')
-    if new['name'] in context.rules.reserved:
+    if new['name'] in context.service.rules.reserved:
         raise failures.RecordExists(what='rule', key=f'with name {new["name"]}, from a file,')
 
 

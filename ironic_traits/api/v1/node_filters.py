@@ -28,7 +28,7 @@ def parse(context, query):
         raise failures.InvalidInput(reason=f'Provision state "{state}" is not valid.{hint}')
     filters = {name: query[name] for name in NODES.list_filters if name in query and name not in TRAIT_FILTERS}
     if 'conductor' in filters:
-        filters['conductor'] = context.conductors.host(context, filters['conductor'])
+        filters['conductor'] = context.service.conductors.host(context, filters['conductor'])
     traits = {name: query[name] for name in TRAIT_FILTERS if name in query}
     if sum(len(names) for values in traits.values() for names in values) > MAX_NAMES:
         raise failures.InvalidInput(reason=f'The trait filters name more than {MAX_NAMES} traits.')

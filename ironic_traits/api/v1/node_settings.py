@@ -64,7 +64,7 @@ def _empty(context, grant, kind, query):
     if query.get('detail') and 'fields' in query:
         raise failures.InvalidInput(reason='Can not specify ?detail=True and fields in the same request.')
     node = nodes.get(context, grant, ('uuid', 'driver', f'{kind}_interface', 'origin'))
-    driver = None if node.origin else context.drivers.get(node.driver)
+    driver = None if node.origin else context.service.drivers.get(node.driver)
     if node[2] != f'no-{kind}' and not (driver and driver.simulates):
         raise failures.NotImplementedHere(path=f'/v1/nodes/{node.uuid}/{kind}')
     return []

@@ -235,7 +235,7 @@ class LocalImporter:
 
     def _store_writer(self, source: str) -> None:
         """Store the writer of a source now: its first write may be in a savepoint that is rolled back."""
-        self._client.context.writers.id_of(self._client.context, source)
+        self._client.context.service.writers.id_of(self._client.context, source)
 
     def prune(self, units: Sequence[Unit]) -> None:
         """Remove what the source holds on nodes that are not in a document; roll back each removal that is refused.

@@ -34,12 +34,12 @@ def waiting_for_lock(
         try:
             return writer(context, *arguments, **options)
         except failures.NodeLocked as locked:
-            if not seconds or not locked.is_short or not context.waiters.acquire(blocking=False):
+            if not seconds or not locked.is_short or not context.service.waiters.acquire(blocking=False):
                 raise
         try:
             return _try_again(seconds, functools.partial(writer, context, *arguments, **options))
         finally:
-            context.waiters.release()
+            context.service.waiters.release()
 
     return waits
 

@@ -113,12 +113,12 @@ def take_free(  # noqa: PLR0913, as the callers have one transaction for all of 
     free = eligibility.eligible_for(_alone(instances))
     conditions = node_request.conditions(context)
     in_turn = are_taken_in_turn(node_request) and not (wait or first)
-    if in_turn and (kept := context.places.take(context, node_request, count)):
+    if in_turn and (kept := context.service.places.take(context, node_request, count)):
         try:
             return _take_kept(connection, kept, [*conditions, free], columns)
         except Lost:
             # Search without waiting for locks: no search of this request has lost a node yet.
-            context.places.skip(context, node_request)
+            context.service.places.skip(context, node_request)
             raise Again from None
     spare = 0 if wait else min(_SPARE * count, _MAX_SPARE)
     candidates: Sequence[sa.Row] = []
@@ -137,7 +137,7 @@ def take_free(  # noqa: PLR0913, as the callers have one transaction for all of 
     else:
         chosen = _take_not_locked(connection, candidates, count)
         if in_turn:
-            context.places.keep(context, node_request, candidates[candidates.index(chosen[-1]) + 1 :])
+            context.service.places.keep(context, node_request, candidates[candidates.index(chosen[-1]) + 1 :])
     return _read(connection, chosen, [*conditions, free], columns)
 
 
@@ -156,7 +156,7 @@ def _candidates(
     if not are_taken_in_turn(node_request):
         return matches.candidates(context, connection, node_request, free, count)
     rows: list[sa.Row] = []
-    place = context.places.after(node_request)
+    place = context.service.places.after(node_request)
     if place:
         rows += matches.candidates(context, connection, node_request, sa.and_(free, tables.nodes.c.id > place), count)
     if len(rows) < count:

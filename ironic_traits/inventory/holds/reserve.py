@@ -86,7 +86,7 @@ def _hold_once(
             if begin.is_held or any(node.has_expired for node in nodes):
                 _settle(connection, nodes, rest)
             held |= _insert(context, connection, dict(zip(rest, nodes, strict=True)), expiry)
-            context.places.set(node_request, max(node.id for node in nodes))
+            context.service.places.set(node_request, max(node.id for node in nodes))
         return Reservations([held[instance] for instance in instances], bool(rest))
 
 

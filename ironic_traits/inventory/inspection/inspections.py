@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_traits import failures
-from ironic_traits.context import Context, Grant, Process
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.deploy import base, inspection_hooks, states
@@ -69,7 +69,7 @@ def put(context: Context, ident: str, data: InspectionData) -> node_inventories.
             raise failures.NodeLocked(node=node.uuid, host=context.conf.host)
         document = inspection_hooks.read(context.conf.inspection, data.document)
         node_inventories.store(connection, node.id, document, node.moment)
-        rules = inspection_rules.in_force(context, connection)
+        rules = inspection_rules.in_force(context.service, connection)
         rule_runs.run(context, connection, node, document, rules, whole=False)
         inventory = node_inventories.read(connection, node.id)
     assert inventory is not None
@@ -109,12 +109,12 @@ def receive(context: Context, data: InspectionData, node_uuid: str | None = None
         # Data that the same inspection has sent before is replaced, and is not kept as the previous data.
         write = node_inventories.amend if base.DATA_RECEIVED in arguments else node_inventories.store
         write(connection, node.id, data.document, node.moment)
-    context.wake_worker()
+    context.service.wake_worker()
     return uuid
 
 
 def finish(
-    service: Process, connection: sa.Connection, node: sa.Row, moment: datetime.datetime, author: history.Author
+    context: Context, connection: sa.Connection, node: sa.Row, moment: datetime.datetime, author: history.Author
 ) -> None:
     """Apply the data that a ramdisk has sent for a node, at the end of its inspection.
 
@@ -127,7 +127,7 @@ def finish(
     inventory = node_inventories.read(connection, node.id)
     if inventory is None:
         return
-    options = service.conf.inspection
+    options = context.conf.inspection
     previous = node_inventories.read(connection, node.id, previous=True) if 'raid-device' in options.hooks else None
     before = previous.document if previous else {}
     findings = inspection_hooks.run(options, node.uuid, node.properties, inventory.document, before)
@@ -136,21 +136,21 @@ def finish(
     if findings.properties != node.properties:
         change(connection, node, {'properties': findings.properties})
     document = {'inventory': inventory.document['inventory'], 'plugin_data': findings.plugin_data}
-    document['plugin_data'] = _run_rules(service, connection, node, document, author)
+    document['plugin_data'] = _run_rules(context, connection, node, document, author)
     if document != inventory.document:
         node_inventories.amend(connection, node.id, document)
 
 
 def _run_rules(
-    service: Process, connection: sa.Connection, node: sa.Row, document: Mapping[str, Any], author: history.Author
+    context: Context, connection: sa.Connection, node: sa.Row, document: Mapping[str, Any], author: history.Author
 ) -> dict[str, Any]:
     """Run the inspection rules on the data that the hooks return. Return the plugin data after the rules.
 
     :param document: {'inventory': {…}, 'plugin_data': {…}}.
     :raises base.WorkFailed: a rule ends the inspection.
     """
-    rules = inspection_rules.in_force(service, connection)
-    run = rule_runs.run(service, connection, node, document, rules, whole=True)
+    rules = inspection_rules.in_force(context.service, connection)
+    run = rule_runs.run(context, connection, node, document, rules, whole=True)
     if run.evaluation.failure is not None:
         raise base.WorkFailed(
             f'Failed to finish inspection: Failed to inspect hardware. Reason: {run.evaluation.failure}'

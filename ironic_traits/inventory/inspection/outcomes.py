@@ -9,7 +9,7 @@ import functools
 import sqlalchemy as sa
 
 from ironic_traits import failures
-from ironic_traits.context import Context, Process
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Values
@@ -39,7 +39,7 @@ _FAULTS = {'clean': 'clean failure', 'service': 'service failure'}
 Outcome = base.Done | base.Later | step_runs.Held | base.WorkFailed
 
 
-def settle(service: Process, claim: Claim, outcome: Outcome) -> bool:
+def settle(context: Context, claim: Claim, outcome: Outcome) -> bool:
     """Store the outcome of a claimed transition.
 
     :param outcome: ironic_traits.deploy.base.Done or Later, step_runs.Held, or the WorkFailed that the driver raised.
@@ -47,27 +47,27 @@ def settle(service: Process, claim: Claim, outcome: Outcome) -> bool:
     :raises failures.NodeNotFound: there is no such node.
     """
     try:
-        return _settle(service, claim, outcome)
+        return _settle(context, claim, outcome)
     except base.WorkFailed as failure:
         # The data of the inspection cannot be used. The transaction was rolled back.
-        return _settle(service, claim, failure)
+        return _settle(context, claim, failure)
 
 
 @retried
-def _settle(service: Process, claim: Claim, outcome: Outcome) -> bool:
-    with service.write() as connection:
+def _settle(context: Context, claim: Claim, outcome: Outcome) -> bool:
+    with context.write() as connection:
         node = take(connection, claim.node, *_SETTLED)
         same_claim = tables.transitions.c.node_id == node.id, tables.transitions.c.lease == claim.lease
         row = connection.execute(sa.select(tables.transitions).where(*same_claim)).first()
         if row is None:
             return False
         moment = read_clock(connection)
-        author = functools.partial(history.entry, None, conductor=service.conf.host)
+        author = functools.partial(history.entry, None, conductor=context.conf.host)
         if isinstance(outcome, base.Done) and base.DATA_RECEIVED in row.arguments:
-            inspections.finish(service, connection, node, moment, author)
+            inspections.finish(context, connection, node, moment, author)
             node = take(connection, claim.node, *_SETTLED)
         if isinstance(outcome, base.Later):
-            _postpone(connection, node, claim, moment, _within_limit(service, claim, outcome.seconds))
+            _postpone(connection, node, claim, moment, _within_limit(context, claim, outcome.seconds))
         elif isinstance(outcome, step_runs.Held):
             move(connection, node, 'hold', moment, author, reservation=None)
             end_claim(connection, node, NEVER, phase=claim.phase + 1)
@@ -109,8 +109,8 @@ def give_up(context: Context, ident: str, reason: str) -> str | None:
         return None
 
 
-def _within_limit(service: Process, claim: Claim, seconds: float) -> float:
-    limit = time_limits.seconds(service.conf.deploy, claim.action, claim.arguments)
+def _within_limit(context: Context, claim: Claim, seconds: float) -> float:
+    limit = time_limits.seconds(context.conf.deploy, claim.action, claim.arguments)
     # The driver has to be called when the limit is reached at the latest, so that the timeout is detected.
     return min(seconds, max(limit - claim.seconds, 0)) if limit else seconds
 

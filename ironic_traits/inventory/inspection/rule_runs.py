@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import clauses
-from ironic_traits.context import Context, Process
+from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import referring
 from ironic_traits.db.statements import together
@@ -65,7 +65,7 @@ class Run(NamedTuple):
 
 
 def run(
-    context: Process,
+    context: Context,
     connection: sa.Connection,
     node: sa.Row,
     document: Mapping[str, Any],
@@ -75,7 +75,6 @@ def run(
 ) -> Run:
     """Run rules on a node.
 
-    :param context: context of the request; the Service for a worker.
     :param connection: connection of a writer that has taken the node's lock. The outermost writer is ``retried``.
     :param node: row with ``id`` and ``uuid``.
     :param document: data of an inspection: {'inventory': {…}, 'plugin_data': {…}}.
@@ -89,7 +88,7 @@ def run(
 
 
 def decide(
-    context: Process,
+    context: Context,
     connection: sa.Connection,
     nodes: Sequence[sa.Row],
     rules: Sequence[Rule],
@@ -124,7 +123,7 @@ def _parsed(inventories: Mapping[int, node_inventories.Inventory], node_id: int)
 
 
 def _decide(
-    context: Process,
+    context: Context,
     connection: sa.Connection,
     nodes: Sequence[sa.Row],
     document: Callable[[int], Mapping[str, Any]],
@@ -136,7 +135,7 @@ def _decide(
     """
     ids = [node.id for node in nodes]
     fields = node_facts.read_all(connection, ids, rule_fields.fields(rules))
-    stored = trait_store.read_many(connection, context.writers, ids)
+    stored = trait_store.read_many(connection, context.service.writers, ids)
     before = mismatches.read_all(connection, ids)
     limit = context.conf.inventory.max_traits_per_node
     for node in nodes:
@@ -173,7 +172,7 @@ def _pending(source: str) -> _Pending:
     return _Pending(source)
 
 
-def write(context: Process, connection: sa.Connection, runs: Sequence[Run], whole: bool) -> None:
+def write(context: Context, connection: sa.Connection, runs: Sequence[Run], whole: bool) -> None:
     """Store the changes of runs.
 
     :param connection: connection of a writer that has taken the nodes' locks.
@@ -181,7 +180,7 @@ def write(context: Process, connection: sa.Connection, runs: Sequence[Run], whol
     :param whole: as for ``run``.
     """
     moment = read_clock(connection)
-    author = author_of(context)
+    author = _author(context, whole)
     changing = [each for each in runs if each.settled.edit.changes]
     edits = _edits(context, connection, changing, moment)
     entries = [
@@ -196,17 +195,17 @@ def write(context: Process, connection: sa.Connection, runs: Sequence[Run], whol
         _log(each)
 
 
-def author_of(context: Process) -> history.Author:
-    """Return the author of the entries in the history."""
-    if not isinstance(context, Context):
+def _author(context: Context, whole: bool) -> history.Author:
+    """Return the author of the entries in the history. Workers end the inspections."""
+    if whole:
         return functools.partial(history.entry, None, conductor=context.conf.host)
     return functools.partial(history.entry, context)
 
 
-def _edits(context: Process, connection: sa.Connection, runs: Sequence[Run], moment: Any) -> list[NodeEdit]:
+def _edits(context: Context, connection: sa.Connection, runs: Sequence[Run], moment: Any) -> list[NodeEdit]:
     """Return the edits of runs, with the holds to store."""
     sources = {hold.source for each in runs for _, hold in _new_holds(each)}
-    ids = context.writers.ids_in(connection, context, sources)
+    ids = context.service.writers.ids_in(connection, context, sources)
     edits = []
     for each in runs:
         edit = each.settled.edit

@@ -87,7 +87,7 @@ def rules(
     :param without: names of rules to leave out.
     :raises failures.InvalidInput: ``without`` names a rule that is not in force.
     """
-    by_name = {rule.name: rule for rule in inspection_rules.in_force(context, connection)}
+    by_name = {rule.name: rule for rule in inspection_rules.in_force(context.service, connection)}
     if unknown := sorted(set(without) - by_name.keys()):
         raise failures.InvalidInput(reason=f"'without' names rules that are not in force: {', '.join(unknown)[:500]}")
     kept = {name: rule for name, rule in by_name.items() if name not in without}

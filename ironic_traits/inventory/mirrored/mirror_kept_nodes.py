@@ -50,7 +50,9 @@ def keep(context: Context, connection: sa.Connection, node: sa.Row, moment: date
     :returns: what is kept, as a part of a sentence; '' if there is nothing.
     """
     created_at = node.created_at or _UNKNOWN
-    kept = _kept(connection, trait_store.read_many(connection, context.writers, [node.id])[node.id].traits, node)
+    kept = _kept(
+        connection, trait_store.read_many(connection, context.service.writers, [node.id])[node.id].traits, node
+    )
     connection.execute(sa.delete(_KEPT).where(_KEPT.c.uuid == node.uuid, _KEPT.c.node_created_at == created_at))
     if not (context.conf.mirror.keep_deleted and any(kept.values())):
         return ''
@@ -113,7 +115,7 @@ def put_back(
     :param is_same_machine: whether also what depends on the hardware is given back.
     :raises failures.TooManyTraits: the node would have more traits than allowed.
     """
-    stored = trait_store.read_many(connection, context.writers, [node.id])[node.id]
+    stored = trait_store.read_many(connection, context.service.writers, [node.id])[node.id]
     holders = kept.kept['holders']
     held = holders if is_same_machine else _chosen(holders)
     edit = Edit(stored.traits, _merged(stored.traits, held, kept.kept['vetoes']))

@@ -60,7 +60,7 @@ def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
         connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
         mirror_written_traits.forget(connection, node.id)
         node_providers.follow(connection, node, changes)
-        stored = trait_store.read_many(connection, context.writers, [node.id])[node.id]
+        stored = trait_store.read_many(connection, context.service.writers, [node.id])[node.id]
         edit = _renamed(stored.traits, MIRROR + node.origin, Hold(writer_id, node.moment))
         if edit.changes:
             edits = [NodeEdit(node, stored, edit)]
@@ -78,7 +78,7 @@ def adopt(context: Context, ident: str) -> sa.Row:
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.InvalidState: the node is not mirrored, or work on it is in progress in its cloud.
     """
-    return _adopt(context, ident, context.writers.id_of(context, OPERATOR))
+    return _adopt(context, ident, context.service.writers.id_of(context, OPERATOR))
 
 
 @retried

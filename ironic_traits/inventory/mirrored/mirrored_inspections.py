@@ -73,5 +73,5 @@ def store(context: Context, turn: Turn, inspection: Inspection, data: Inspection
         if data is not None:
             document = inspection_hooks.read(context.conf.inspection, data.document)
             node_inventories.store(connection, node.id, document, moment)
-            rules = inspection_rules.in_force(context, connection)
+            rules = inspection_rules.in_force(context.service, connection)
             rule_runs.run(context, connection, node, document, rules, whole=False)

@@ -68,7 +68,7 @@ def store(
     :param is_final: whether to defer none of them, and to store them in one transaction.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
     """
-    context.writers.id_of(context, turn.source)
+    context.service.writers.id_of(context, turn.source)
     is_current = is_current or not claims_nodes(context.conf, turn.cloud)
     results = []
     differing = _differing(context, turn, mirrored)
@@ -113,7 +113,7 @@ def _differing(context: Context, turn: Turn, mirrored: Sequence[MirroredNode]) -
     with context.read() as connection:
         mirrored = overlaid(connection, mirrored)
         rows = {row.uuid: row for row in connection.execute(sa.select(*_READ).where(_NODES.c.uuid.in_(uuids)))}
-        stored = trait_store.read_many(connection, context.writers, [row.id for row in rows.values()])
+        stored = trait_store.read_many(connection, context.service.writers, [row.id for row in rows.values()])
         records = mirror_written_traits.find(connection, [row.id for row in rows.values()])
         moment = read_clock(connection)
         conflicts = mirror_clouds.reported(connection, turn.cloud, uuids)
@@ -314,9 +314,9 @@ def _edits(
     admission: Admission,
 ) -> Iterator[NodeEdit]:
     """Yield the edits by which nodes get the traits that they have in the cloud."""
-    stored = trait_store.read_many(connection, context.writers, [row.id for row, _ in changed])
+    stored = trait_store.read_many(connection, context.service.writers, [row.id for row, _ in changed])
     records = mirror_written_traits.find(connection, [row.id for row, _ in changed])
-    hold = Hold(context.writers.id_of(context, turn.source), moment)
+    hold = Hold(context.service.writers.id_of(context, turn.source), moment)
     for row, node in changed:
         before, known = stored[row.id].traits, records.get(row.id, {})
         if known:

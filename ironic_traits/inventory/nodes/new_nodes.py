@@ -65,7 +65,7 @@ def create(context: Context, connection: sa.Connection, new_nodes: Sequence[NewN
         node_providers.create_all(connection, [(ids[node.row['uuid']], node.row) for node in new_nodes])
         moment = read_clock(connection)
         holds = {
-            source: Hold(context.writers.id_of(context, source), moment)
+            source: Hold(context.service.writers.id_of(context, source), moment)
             for source in {source for node in new_nodes for source in node.traits}
         }
         _insert_traits(connection, [(ids[node.row['uuid']], node.traits) for node in new_nodes], holds)

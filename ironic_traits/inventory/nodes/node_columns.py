@@ -32,7 +32,7 @@ SORTABLE = frozenset(column.name for column in tables.nodes.c if not secrets.is_
 def columns(context: Context, fields: tuple[str, ...]) -> Columns:
     """Return the columns for fields, with a placeholder if the caller may not see the field of a node."""
     hidden, masked = _hidden(context, fields), secrets.masked(context, tables.nodes, fields)
-    conductor = context.conductors.column(context) if 'conductor' in fields else None
+    conductor = context.service.conductors.column(context) if 'conductor' in fields else None
     if not hidden:
         return all_columns(fields, masked, conductor)
     return tuple(

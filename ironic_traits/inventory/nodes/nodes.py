@@ -363,7 +363,7 @@ def _check_owner(context: Context, node: sa.Row, changes: Values) -> None:
 
 def _interfaces(context: Context, values: Values) -> dict[str, str]:
     requested = {interface: values.get(f'{interface}_interface') for interface in INTERFACES}
-    return drivers.interfaces(context.drivers, values['driver'], requested)
+    return drivers.interfaces(context.service.drivers, values['driver'], requested)
 
 
 def _no_chassis(values: Values) -> failures.InvalidInput:

@@ -109,7 +109,7 @@ def provision(
             history.record(connection, history.transition(_author(context, verb), locked_node, moment, changes))
     except db_exception.DBDuplicateEntry as error:
         raise failures.InstanceAssociated(instance=changes['instance_uuid'], node=ident) from error
-    context.wake_worker()
+    context.service.wake_worker()
 
 
 @waiting_for_lock
@@ -149,7 +149,7 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
         change(connection, node, changes)
         event = f'The target power state is "{changes["target_power_state"]}".'
         history.record(connection, history.power(_author(context, target), node, moment, event, changes))
-    context.wake_worker()
+    context.service.wake_worker()
 
 
 @retried
@@ -313,7 +313,7 @@ def _check_interface(node: Values, event: str) -> None:
 
 
 def _reasons(context: Context, connection: sa.Connection, node: Values) -> dict[str, str | None]:
-    reasons = validate.reasons(context.hooks, node)
+    reasons = validate.reasons(context.service.hooks, node)
     unmet = mismatches.read_all(connection, [node['id']]).get(node['id'], {})
     problems = [reasons['inspect'], *(mismatches.text(*each) for each in unmet.items())]
     reasons['inspect'] = ' '.join(filter(None, problems)) or None
@@ -328,7 +328,7 @@ def _check_deploy(
 ) -> None:
     reasons = _reasons(context, connection, node)
     problems = [reason for interface in validate.NEEDED if (reason := reasons[interface])]
-    step_errors = steps.errors(context.drivers.get(node['driver']), node, 'deploy', deploy_steps)
+    step_errors = steps.errors(context.service.drivers.get(node['driver']), node, 'deploy', deploy_steps)
     if step_errors:
         # Ironic's message has no space after the first sentence.
         problems.append(f'Validation of deploy steps from "deploy steps" argument failed.{step_errors}')

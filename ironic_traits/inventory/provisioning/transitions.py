@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
-from ironic_traits.context import Process
+from ironic_traits.context import Parts
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Condition, Values
@@ -121,7 +121,7 @@ def has_data(connection: sa.Connection, node_id: int) -> bool:
     return DATA_RECEIVED in (connection.scalar(arguments) or {})
 
 
-def due(service: Process, limit: int) -> list[str]:
+def due(service: Parts, limit: int) -> list[str]:
     """Return the nodes whose transition is due and not claimed, and that the workers of this process work on.
 
     :param limit: maximum number of nodes.
@@ -140,7 +140,7 @@ def due(service: Process, limit: int) -> list[str]:
 
 
 @retried
-def claim(service: Process, uuid: str) -> Claim | None:
+def claim(service: Parts, uuid: str) -> Claim | None:
     """Claim the transition of a node.
 
     A node in a wait state moves back to the working state, and gets the lock (``reservation``) of this host.
@@ -185,7 +185,7 @@ def claim(service: Process, uuid: str) -> Claim | None:
 
 
 @retried
-def begin(service: Process, claim: Claim, planned: Sequence[dict[str, Any]]) -> bool:
+def begin(service: Parts, claim: Claim, planned: Sequence[dict[str, Any]]) -> bool:
     """Store the steps of a claimed transition, and store the first one in the node.
 
     :param planned: the steps in their order, at least one.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from ironic_traits import resources
-from ironic_traits.context import Process
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader
 from ironic_traits.db.statements.annotations import Values
@@ -24,7 +24,7 @@ def names(context: Reader, traits: Sequence[str]) -> list[str]:
         return list(connection.scalars(sa.select(name).where(name.in_(traits)).order_by(name)))
 
 
-def steps_of(context: Process, node: Values) -> list[Values]:
+def steps_of(context: Context, node: Values) -> list[Values]:
     """Return the steps that deploy templates contribute to the deploy of a node.
 
     :param node: the node's columns by name.
@@ -39,13 +39,13 @@ def steps_of(context: Process, node: Values) -> list[Values]:
     return _steps(templates)
 
 
-def errors(context: Process, node: Values, templates: Sequence[sa.Row]) -> str:
+def errors(context: Context, node: Values, templates: Sequence[sa.Row]) -> str:
     """Return why a node cannot be deployed with deploy templates, as Ironic's message; '' if there is no error.
 
     :param node: the node's columns by name.
     :param templates: the result of ``of_node``.
     """
-    problem = steps.errors(context.drivers.get(node['driver']), node, 'deploy', _steps(templates))
+    problem = steps.errors(context.service.drivers.get(node['driver']), node, 'deploy', _steps(templates))
     if not problem:
         return ''
     return (

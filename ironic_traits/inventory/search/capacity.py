@@ -124,7 +124,7 @@ def count(
     :raises failures.EditExceedsLimit: nodes would have more than ``[inventory] max_traits_per_node`` traits.
     """
     excluded = _exclusions(context)
-    with context.node_index.now(context) as view:
+    with context.service.node_index.now(context) as view:
         now = Nodes(context, grant, view, excluded)
         then = now.supposed(what_if) if what_if.without or what_if.changes else None
         groups = {each: list(now.groups(each, then)) for each in by}

@@ -44,7 +44,7 @@ def find(context: Context, grant: Grant, flavors: Sequence[Flavor], images: Mapp
     """
     by_flavor = _by_trait((flavor.name, flavor.node_request.request) for flavor in flavors)
     by_image = _by_trait(images.items())
-    with context.node_index.now(context) as view:
+    with context.service.node_index.now(context) as view:
         nodes = Nodes(context, grant, view)
         matching = [nodes.matching(flavor.node_request) for flavor in flavors]
         numbers = {name: (nodes.trait(name) & nodes.all).bit_count() for name in nodes.traits}
@@ -52,7 +52,7 @@ def find(context: Context, grant: Grant, flavors: Sequence[Flavor], images: Mapp
         for each in matching:
             unreached &= ~each
         names = {*numbers, *by_flavor, *by_image}
-        retired = sorted(context.retired_traits.among(context, names))
+        retired = sorted(context.service.retired_traits.among(context, names))
         return Drift(
             unsatisfied=[
                 {'name': flavor.name, 'relaxation': _relaxation(nodes, flavor)}

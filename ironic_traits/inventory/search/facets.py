@@ -44,7 +44,7 @@ def count(
     :returns: Counts of the nodes that the caller may see.
     """
     names = dict.fromkeys(by)
-    with context.node_index.if_ready(context) as view:
+    with context.service.node_index.if_ready(context) as view:
         if view:
             nodes = Nodes(context, grant, view)
             return _by_index(view, nodes.with_traits(nodes.considered(filters), traits), names, limit)
@@ -63,7 +63,7 @@ def count(
             facets[TRAITS] = [(name, nodes) for name, nodes in connection.execute(_traits(condition).limit(limit))]
         is_slow = number > node_index.MANY_NODES and _number(connection, []) <= node_index.MAX_NODES
     if is_slow:
-        context.node_index.prepare(context)
+        context.service.node_index.prepare(context)
     return Counts(number, facets)
 
 
@@ -78,7 +78,7 @@ def absent_traits(context: Context, grant: Grant, traits: Filter) -> list[str]:
     names = sorted(traits.all_of.union(*traits.any_of))[:MAX_ABSENT]
     if not names:
         return []
-    with context.node_index.if_ready(context) as view:
+    with context.service.node_index.if_ready(context) as view:
         if view:
             nodes = Nodes(context, grant, view)
             return [name for name in names if not nodes.all & nodes.trait(name)]

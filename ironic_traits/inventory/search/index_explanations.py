@@ -50,7 +50,7 @@ def explain(context: Context, node_request: NodeRequest, instance: str | None) -
     """
     if not _has_all_clauses(node_request):
         return None
-    with context.node_index.if_ready(context) as view:
+    with context.service.node_index.if_ready(context) as view:
         if view is None:
             return None
         nodes = Nodes(context, node_request.grant, view)
@@ -68,7 +68,7 @@ def prepare(context: Context, node_request: NodeRequest, considered: int) -> Non
     :param considered: number of nodes that this request considered.
     """
     if MIN_NODES <= considered <= node_index.MAX_NODES and _has_all_clauses(node_request):
-        context.node_index.prepare(context)
+        context.service.node_index.prepare(context)
 
 
 def _has_all_clauses(node_request: NodeRequest) -> bool:

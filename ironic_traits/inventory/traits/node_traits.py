@@ -108,13 +108,13 @@ def details_of(context: Context, connection: sa.Connection, node_ids: Collection
 
     :returns: {node id: Details}.
     """
-    stored = trait_store.read_many(connection, context.writers, node_ids)
+    stored = trait_store.read_many(connection, context.service.writers, node_ids)
     return {node_id: _details(context, connection, one) for node_id, one in stored.items()}
 
 
 def _details(context: Context, connection: sa.Connection, stored: Stored) -> Details:
     def shown(hold: Hold) -> Held:
-        return Held(context.writers.writer(connection, hold.writer_id), hold.since)
+        return Held(context.service.writers.writer(connection, hold.writer_id), hold.since)
 
     traits = {name: [shown(hold) for hold in holds.values()] for name, holds in stored.traits.holders.items()}
     for name in stored.foreign:
@@ -297,18 +297,18 @@ def _write(
     :param decide: function (node, its traits, hold of new traits) that returns the Edit. It is called under the node's
         lock, and again if the transaction is retried.
     """
-    writer_id = context.writers.id_of(context, source or OPERATOR)
+    writer_id = context.service.writers.id_of(context, source or OPERATOR)
     with context.write() as connection:
         # Custom traits of a node's provider are never foreign.
         adds = not all(name.startswith(names.PREFIX) for name in requested_traits)
         node = _take(connection, ident, adds)
-        stored = trait_store.read(connection, context.writers, node, adds)
+        stored = trait_store.read(connection, context.service.writers, node, adds)
         edit = decide(node, stored.traits, Hold(writer_id, node.moment))
         if edit.changes:
             _check_limit(context, node.uuid, edit, source)
             edits = [NodeEdit(node, stored, edit)]
             store(connection, edits, entries(context, source, node.moment, edits))
-    retired = context.retired_traits.among(context, requested_traits)
+    retired = context.service.retired_traits.among(context, requested_traits)
     return Written(sorted(edit.after.holders), sorted(edit.refused), sorted(retired))
 
 

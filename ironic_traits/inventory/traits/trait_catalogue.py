@@ -118,7 +118,7 @@ def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]
     # Called before the write, because it may raise Forbidden.
     node_filters.visible(context, grant)
     _write(context, name, changes)
-    context.retired_traits.forget()
+    context.service.retired_traits.forget()
     return get(context, grant, name)
 
 
@@ -127,7 +127,7 @@ def warnings(context: Context, trait_names: Collection[str]) -> list[str]:
 
     :param trait_names: names of the traits.
     """
-    if not context.retired_traits.among(context, trait_names):
+    if not context.service.retired_traits.among(context, trait_names):
         return []
     statement = sa.select(_NOTES.trait, _NOTES.replaced_by).where(
         _NOTES.trait.in_(sorted(trait_names)), _NOTES.retired.is_(sa.true())
@@ -283,7 +283,7 @@ def _by_writer(
     counts: Counter[tuple[str, str]] = Counter()
     statement = sa.select(*columns, sa.func.count()).where(*of_names).group_by(*columns)
     for name, writer_id, count in connection.execute(statement):
-        counts[name, context.writers.source(connection, writer_id)] += count
+        counts[name, context.service.writers.source(connection, writer_id)] += count
     return counts
 
 

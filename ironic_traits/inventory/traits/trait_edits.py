@@ -112,7 +112,7 @@ def preview(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
     :raises failures.EditForbidden: policy does not allow the edit for one of the nodes.
     """
     effects, start = _effects(context, edit), 0
-    effects.retired = context.retired_traits.among(context, edit.requested)
+    effects.retired = context.service.retired_traits.among(context, edit.requested)
     nodes: list[NodeEdit] = []
     with context.read() as connection:
         check_names(connection, edit)
@@ -143,7 +143,7 @@ def execute(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
         check_names(connection, edit)
     names.add(context, tables.traits, edit.requested)
     effects = _execute(context, edit.requested, grant, edit, selection, digest)
-    effects.retired = context.retired_traits.among(context, edit.requested)
+    effects.retired = context.service.retired_traits.among(context, edit.requested)
     LOG.info('The traits of %d of %d selected nodes were edited', effects.changed, effects.matched)
     return effects
 
@@ -155,7 +155,7 @@ def _execute(
     context: Context, requested: Collection[str], grant: Grant, edit: BulkEdit, selection: Selection, digest: str
 ) -> Effects:
     """Execute an edit as ``execute`` does. The table ``traits`` should have all names in ``requested``."""
-    writer_id = context.writers.id_of(context, edit.source or OPERATOR)
+    writer_id = context.service.writers.id_of(context, edit.source or OPERATOR)
     with context.write() as connection:
         selected = select(context, connection, grant, selection)
         _check_unlocked(context, connection, edit, selected)
@@ -211,7 +211,7 @@ def _edits(
     context: Context, connection: sa.Connection, edit: BulkEdit, nodes: Sequence[sa.Row], hold: Hold
 ) -> list[NodeEdit]:
     """Return the edit of each node."""
-    stored = trait_store.read_many(connection, context.writers, [node.id for node in nodes])
+    stored = trait_store.read_many(connection, context.service.writers, [node.id for node in nodes])
     return [NodeEdit(node, stored[node.id], edit.of(stored[node.id].traits, hold)) for node in nodes]
 
 

@@ -65,7 +65,7 @@ def find(context: Context, request: Request) -> Result | Singles:
     """
     with context.read() as connection:
         search = Search(connection, context.conf.placement, request)
-        return search.plain(context.trait_cache) if search.is_plain else search.shown(search.candidates())
+        return search.plain(context.service.trait_cache) if search.is_plain else search.shown(search.candidates())
 
 
 class _Options(NamedTuple):

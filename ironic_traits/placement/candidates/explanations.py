@@ -90,7 +90,7 @@ def explain(context: Context, grant: Grant, request: Request) -> Result:
     :raises failures.TraitNotFound: traits do not exist.
     """
     request = dataclasses.replace(request, limit=None)
-    with context.node_index.now(context) as view:
+    with context.service.node_index.now(context) as view:
         search = Search(view.connection, context.conf.placement, request)
         if not _is_of_one_provider(search):
             return _of_trees(search)

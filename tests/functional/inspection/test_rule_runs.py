@@ -15,7 +15,7 @@ def uuid(client):
 
 
 def test_the_standard_rules_need_no_rule(app, client, uuid):
-    report = run(app, uuid)
+    report = run(app, uuid, whole=True)
     assert sources(client, uuid) == {
         'HW_ARCH_X86_64': ['rule:standard.architecture'],
         'HW_CPU_X86_AVX': ['rule:standard.cpu-flags'],

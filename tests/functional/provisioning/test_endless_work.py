@@ -6,6 +6,7 @@ import logging
 import pytest
 import sqlalchemy as sa
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.deploy import base, states
 from ironic_traits.inventory.inspection import outcomes
@@ -161,7 +162,7 @@ def test_a_lock_is_broken(endless, client, action):
     node = client.get(f'/v1/nodes/{uuid}')
     assert (node['provision_state'], node['reservation']) == (failed, None)
     assert node['last_error'] == 'The lock of the node was broken by request.'
-    assert outcomes.settle(endless.service, claim, base.Done(power_state='power on')) is False
+    assert outcomes.settle(Context(endless.service, None, 0, ''), claim, base.Done(power_state='power on')) is False
     assert client.get(f'/v1/nodes/{uuid}')['provision_state'] == failed
     again = client.ask('DELETE', f'/v1/nodes/{uuid}/lock')
     assert (again.status_int, again.json['code']) == (409, 'baremetal.node.not_locked')

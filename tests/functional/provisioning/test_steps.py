@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.deploy import base
 from ironic_traits.inventory.inspection import outcomes
@@ -290,7 +291,7 @@ def test_a_worker_dies_in_a_step(app, client, node_in, executed):
     claim = transitions.claim(app.service, uuid)
     assert claim.step is None
     assert transitions.begin(app.service, claim, [DEPLOY, BURN])
-    assert outcomes.settle(app.service, claim, base.Done(power_state='power on'))
+    assert outcomes.settle(Context(app.service, None, 0, ''), claim, base.Done(power_state='power on'))
     claim = transitions.claim(app.service, uuid)
     assert (claim.step, claim.attempts, claim.phase) == (BURN, 1, 0)
     finish_work(app)
@@ -300,7 +301,7 @@ def test_a_worker_dies_in_a_step(app, client, node_in, executed):
     finish_work(app)
     assert shown(client, uuid) == ('active', {}, {})
     assert executed == ['management.burn']
-    assert not outcomes.settle(app.service, claim, base.Done())
+    assert not outcomes.settle(Context(app.service, None, 0, ''), claim, base.Done())
 
 
 def test_a_worker_that_comes_too_late_does_not_begin(app, client, node_in):

@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.deploy import base, states
 from ironic_traits.inventory.inspection import outcomes
@@ -214,10 +215,10 @@ def test_one_worker_claims_a_transition(app, client, available):
     assert carried.due(app.service, 10) == [uuid]
     second = carried.claim(app.service, uuid)
     assert second.attempts == 2
-    assert outcomes.settle(app.service, late, base.WorkFailed('late')) is False
+    assert outcomes.settle(Context(app.service, None, 0, ''), late, base.WorkFailed('late')) is False
     assert state(client, uuid) == 'deploying'
-    assert outcomes.settle(app.service, second, base.Done(power_state='power on')) is True
-    assert outcomes.settle(app.service, second, base.Done()) is False
+    assert outcomes.settle(Context(app.service, None, 0, ''), second, base.Done(power_state='power on')) is True
+    assert outcomes.settle(Context(app.service, None, 0, ''), second, base.Done()) is False
     node = client.get(f'/v1/nodes/{uuid}')
     assert (node['provision_state'], node['last_error']) == ('active', None)
 

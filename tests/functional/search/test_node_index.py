@@ -264,7 +264,7 @@ def test_a_process_keeps_the_index_of_many_nodes_ready(app, client, monkeypatch)
 
 def ready(context):
     """Return the number of nodes in the index if it is ready, or None."""
-    with context.node_index.if_ready(context) as view:
+    with context.service.node_index.if_ready(context) as view:
         return view and view.get(node_sets.ALL).bit_count()
 
 
