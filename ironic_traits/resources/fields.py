@@ -58,12 +58,14 @@ class Filter:
     :ivar since: the minor version that brought it; None for that of its field.
     :ivar name: its name; '' for that of its field.
     :ivar in_requests: whether requests for nodes (matches and reservations) have it, too.
+    :ivar words: what the web page calls it, if it is true and if it is false; () if its menu does not have it.
     """
 
     type: Argument
     since: int | None = None
     name: str = ''
     in_requests: bool = True
+    words: tuple[str, ...] = ()
 
     @property
     def argument(self) -> str:
@@ -72,15 +74,18 @@ class Filter:
 
 
 @dataclasses.dataclass(frozen=True)
-class Facet:
-    """What ``/v1/facets`` and the web page need to count nodes by a field, which has a filter and a column.
+class Column:
+    """The column of a field in the list of the web page.
 
-    :ivar place: its place on the page: smaller ones come first.
+    :ivar place: its place: smaller ones come first.
     :ivar label: its name on the page.
+    :ivar is_facet: whether ``/v1/facets`` and the page count nodes by it. Then it has a filter and a column in the
+        database, and many nodes should share a value.
     """
 
     place: int
     label: str
+    is_facet: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +101,7 @@ class Field:
     :ivar is_selectable: whether ``fields`` can select it.
     :ivar is_detail: whether responses with all fields have it. Other fields are shown only if ``fields`` selects them.
     :ivar filter: the filter of lists that compares it; None if there is none.
-    :ivar facet: how nodes are counted by it; None if they are not. Many nodes should share a value.
+    :ivar column: its column in the list of the web page; None if there is none.
     :ivar change_rule: the policy rule for changing it; None for that of the resource.
     :ivar show_rule: the policy rule for showing it; None for that of the resource. Other callers see a placeholder.
     :ivar secrets_rule: name of the policy rule for showing its secrets, or NOBODY; None if it has no secrets. Other
@@ -111,7 +116,7 @@ class Field:
     is_selectable: bool = True
     is_detail: bool = True
     filter: Filter | None = None
-    facet: Facet | None = None
+    column: Column | None = None
     change_rule: Rule | None = None
     show_rule: Rule | None = None
     secrets_rule: str | None = None
@@ -192,10 +197,15 @@ class Resource:
         return {field.name: field.secrets_rule for field in self.fields if field.secrets_rule is not None}
 
     @functools.cached_property
-    def facets(self) -> dict[str, str]:
-        """{field with a facet: its label}, in the order of the page."""
-        places = sorted((field.facet.place, field.name, field.facet.label) for field in self.fields if field.facet)
-        return {name: label for _, name, label in places}
+    def columns(self) -> dict[str, Column]:
+        """{field: its column on the web page}, in the order of the page."""
+        columns = {field.name: field.column for field in self.fields if field.column}
+        return dict(sorted(columns.items(), key=lambda each: (each[1].place, each[0])))
+
+    @functools.cached_property
+    def facets(self) -> tuple[str, ...]:
+        """Names of the fields that nodes are counted by, in the order of the page."""
+        return tuple(name for name, column in self.columns.items() if column.is_facet)
 
     @functools.cached_property
     def list_filters(self) -> dict[str, Filter]:

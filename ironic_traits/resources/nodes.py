@@ -1,6 +1,6 @@
 """The fields of nodes."""
 
-from ironic_traits.resources.fields import Argument, Facet, Field, Filter, Resource, Rule, When
+from ironic_traits.resources.fields import Argument, Column, Field, Filter, Resource, Rule, When
 from ironic_traits.resources.roles import (
     NODE_OPERATOR,
     NODE_OWNER,
@@ -40,9 +40,9 @@ def _interface(name: str, since: int) -> Field:
 
 
 _FIELDS = (
-    Field('uuid', 1, When.AT_CREATION),
+    Field('uuid', 1, When.AT_CREATION, column=Column(2, 'UUID')),
     Field('created_at', 1, is_selectable=False),
-    Field('updated_at', 1, is_selectable=False),
+    Field('updated_at', 1, is_selectable=False, column=Column(120, 'Updated')),
     Field(
         *('automated_clean', 47, When.ALWAYS),
         change_rule=Rule('baremetal:node:disable_cleaning', SYSTEM_ADMIN, 'Change the automated_clean of a node.'),
@@ -54,7 +54,7 @@ _FIELDS = (
     Field(
         *('conductor_group', 46, When.ALWAYS, ''),
         filter=Filter(Argument.CONDUCTOR_GROUP),
-        facet=Facet(70, 'Conductor group'),
+        column=Column(70, 'Conductor group', is_facet=True),
         change_rule=_update('conductor_group', _SYSTEM_OR_SERVICE),
     ),
     # As in Ironic, which stores it from a POST and refuses a PATCH.
@@ -62,14 +62,14 @@ _FIELDS = (
     _interface('console', 31),
     _interface('deploy', 31),
     Field('deploy_step', 44),
-    Field('description', 51, When.ALWAYS),
+    Field('description', 51, When.ALWAYS, column=Column(100, 'Description')),
     Field('disable_power_off', 95, When.ALWAYS, False, change_rule=_update('disable_power_off', SYSTEM_ADMIN)),
     Field(
         'driver',
         1,
         When.ALWAYS,
         filter=Filter(Argument.TEXT, 16),
-        facet=Facet(90, 'Driver'),
+        column=Column(90, 'Driver', is_facet=True),
         change_rule=_UPDATE_DRIVER,
     ),
     Field(
@@ -102,50 +102,63 @@ _FIELDS = (
     ),
     Field(
         *('instance_uuid', 1, When.ALWAYS),
+        column=Column(54, 'Instance'),
         filter=Filter(Argument.UUID, in_requests=False),
         change_rule=_update('instance_uuid', NODE_OWNER),
     ),
-    Field('last_error', 1, show_rule=_show('last_error')),
+    Field('last_error', 1, column=Column(110, 'Last error'), show_rule=_show('last_error')),
     Field(
-        'lessee', 65, When.ALWAYS, filter=_TEXT, facet=Facet(50, 'Lessee'), change_rule=_update('lessee', NODE_OWNER)
+        'lessee',
+        65,
+        When.ALWAYS,
+        filter=_TEXT,
+        column=Column(50, 'Lessee', is_facet=True),
+        change_rule=_update('lessee', NODE_OWNER),
     ),
-    Field('maintenance', 1, When.ALWAYS, False, filter=_BOOLEAN, facet=Facet(30, 'Maintenance')),
+    Field('maintenance', 1, When.ALWAYS, False, filter=_BOOLEAN, column=Column(30, 'Maintenance', is_facet=True)),
     Field('maintenance_reason', 1),
     _interface('management', 31),
-    Field('name', 5, When.ALWAYS, change_rule=_update('name', NODE_OWNER)),
+    Field('name', 5, When.ALWAYS, column=Column(1, 'Name'), change_rule=_update('name', NODE_OWNER)),
     Field('network_data', 66, When.ALWAYS, {}, change_rule=_update('network_data', NODE_OWNER)),
     _interface('network', 20),
     # The cloud of a mirrored node. Responses with all fields have it for mirrored nodes only: Ironic does not have it.
-    Field('origin', 38, filter=Filter(Argument.TEXT, in_requests=False), facet=Facet(80, 'Origin (mirrored cloud)')),
+    Field('origin', 38, filter=Filter(Argument.TEXT, in_requests=False), column=Column(80, 'Origin', is_facet=True)),
     Field(
         'owner',
         50,
         When.ALWAYS,
         filter=_TEXT,
-        facet=Facet(40, 'Owner'),
+        column=Column(40, 'Owner', is_facet=True),
         change_rule=_update('owner', _SYSTEM_OR_SERVICE),
     ),
     # The uuid of the node that this one is a part of. Lists leave such nodes out.
     Field('parent_node', 83, When.ALWAYS, filter=_TEXT, change_rule=_update('parent_node', SYSTEM_MEMBER)),
     _interface('power', 31),
-    Field('power_state', 1),
+    Field('power_state', 1, column=Column(25, 'Power')),
     Field('properties', 1, When.ALWAYS, {}, change_rule=_update('properties', NODE_OWNER)),
     # An active node can be protected, a new one cannot.
     Field('protected', 48, When.LATER, False),
     Field('protected_reason', 48, When.LATER),
-    Field('provision_state', 1, filter=Filter(Argument.TEXT, 9), facet=Facet(10, 'Provision state')),
+    Field('provision_state', 1, filter=Filter(Argument.TEXT, 9), column=Column(10, 'Provision state', is_facet=True)),
     Field('provision_updated_at', 1),
     Field('raid_config', 12),
     _interface('raid', 31),
     _interface('rescue', 38),
     Field('reservation', 1, show_rule=_show('reservation')),
-    Field('reservation_uuid', 38, is_column=False),
+    Field('reservation_uuid', 38, is_column=False, column=Column(56, 'Reservation')),
     Field(
         *('resource_class', 21, When.ALWAYS),
         filter=Filter(Argument.TEXT, in_requests=False),
-        facet=Facet(20, 'Resource class'),
+        column=Column(20, 'Resource class', is_facet=True),
     ),
-    Field('retired', 61, When.ALWAYS, False, filter=_BOOLEAN, change_rule=_UPDATE_RETIRED),
+    Field(
+        'retired',
+        61,
+        When.ALWAYS,
+        False,
+        filter=Filter(Argument.BOOLEAN, words=('retired', 'not retired')),
+        change_rule=_UPDATE_RETIRED,
+    ),
     Field('retired_reason', 61, When.ALWAYS, change_rule=_UPDATE_RETIRED),
     Field('secure_boot', 75),
     Field('service_step', 87),
@@ -154,7 +167,7 @@ _FIELDS = (
         82,
         When.ALWAYS,
         filter=Filter(Argument.TEXTS),
-        facet=Facet(60, 'Shard'),
+        column=Column(60, 'Shard', is_facet=True),
         change_rule=_update('shard', SYSTEM_ADMIN),
     ),
     _interface('storage', 33),
@@ -162,7 +175,7 @@ _FIELDS = (
     Field('target_provision_state', 1),
     Field('target_raid_config', 12),
     # A filter by traits is one of the four below.
-    Field('traits', 37, is_column=False),
+    Field('traits', 37, is_column=False, column=Column(35, 'Traits')),
     # As in GET /v1/nodes/NODE/traits?detail=true.
     Field('trait_sources', 38, is_column=False, is_detail=False),
     _interface('vendor', 31),
@@ -183,14 +196,14 @@ NODES = Resource(
     listed=('uuid', 'instance_uuid', 'maintenance', 'power_state', 'provision_state', 'name'),
     required=('driver',),
     filters=(
-        Filter(Argument.BOOLEAN, 1, 'associated'),
+        Filter(Argument.BOOLEAN, 1, 'associated', words=('with an instance', 'without an instance')),
         *(
             Filter(Argument.TRAITS, 37, name, in_requests=False)
             for name in ('traits', 'traits_any', 'not_traits', 'not_traits_any')
         ),
         Filter(Argument.SOURCE, 38, 'trait_source', in_requests=False),
-        Filter(Argument.BOOLEAN, 38, 'eligible', in_requests=False),
-        Filter(Argument.BOOLEAN, 38, 'reserved', in_requests=False),
+        Filter(Argument.BOOLEAN, 38, 'eligible', in_requests=False, words=('can be reserved', 'cannot be reserved')),
+        Filter(Argument.BOOLEAN, 38, 'reserved', in_requests=False, words=('reserved', 'not reserved')),
         Filter(Argument.OPTIONAL_FIELDS, 38, 'without', in_requests=False),
         Filter(Argument.LONG_TEXT, 51, 'description_contains'),
         Filter(Argument.LONG_TEXT, 38, 'search', in_requests=False),

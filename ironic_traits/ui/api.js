@@ -8,8 +8,8 @@ export const PLACEMENT_VERSION = '1.39';
 const KEY = 'ironic-traits.session';
 /** The URL of the service: the page is at ui/ below it. */
 const BASE = new URL('..', location.href.replace(/#.*/, '')).href.replace(/\/$/, '');
-/** Parameters whose empty value is a filter. */
-export const EMPTIES = new Set(['conductor_group', 'origin', 'owner', 'lessee', 'resource_class']);
+/** Parameters whose empty value is a filter: the fields with a facet. views/filters.js fills it when the page starts. */
+export const EMPTIES = new Set();
 /** How the service authenticates, as its /ui/login says. */
 export const service = { strategy: null };
 const listeners = new Set();

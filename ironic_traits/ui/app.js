@@ -9,7 +9,7 @@ import { useEffect, useErrorBoundary, useRef, useState } from './vendor/hooks.js
 import { Busy, Problem } from './widgets.js';
 import { Capacity } from './views/capacity.js';
 import { Changes } from './views/changes.js';
-import { FIELDS } from './views/filters.js';
+import { fill } from './views/filters.js';
 import { Node } from './views/node.js';
 import { Nodes } from './views/nodes.js';
 import { Reservations } from './views/reservations.js';
@@ -45,7 +45,7 @@ function App() {
   }
   const auth = strategy.data.auth_strategy;
   service.strategy = auth;
-  Object.assign(FIELDS, strategy.data.facets);
+  fill(strategy.data);
   if ((auth === 'keystone' || auth === 'noauth2') && !session.value) return html`<${Login} strategy=${auth} message=${ended} />`;
   return html`<${Shell} key=${session.value?.token} strategy=${auth} />`;
 }

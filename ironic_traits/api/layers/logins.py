@@ -1,4 +1,4 @@
-"""/ui/login: how the web page authenticates, and its facets. With keystone it gets tokens here, and revokes them.
+"""/ui/login: how the web page authenticates, its columns and filters, and tokens of keystone.
 
 The page's Content-Security-Policy lets it send requests to this service only, and keystone need not allow its origin.
 So the service sends the password on to the keystone that it validates tokens with. It keeps neither password nor token.
@@ -11,6 +11,7 @@ from typing import Any
 from ironic_traits import failures
 from ironic_traits.api import exceptions
 from ironic_traits.api.layers.health import TIMEOUT
+from ironic_traits.inventory.nodes import node_columns
 from ironic_traits.resources.nodes import NODES
 
 LOG = logging.getLogger(__name__)
@@ -47,7 +48,17 @@ class Logins:
         return [body]
 
     def _show(self, environ):
-        return {'auth_strategy': self._conf.api.auth_strategy, 'facets': NODES.facets}
+        columns = {
+            name: {
+                'label': column.label,
+                'is_facet': column.is_facet,
+                'is_selectable': NODES[name].is_selectable,
+                'is_sortable': name in node_columns.SORTABLE,
+            }
+            for name, column in NODES.columns.items()
+        }
+        flags = {each.argument: each.words for each in NODES.list_filters.values() if each.words}
+        return {'auth_strategy': self._conf.api.auth_strategy, 'columns': columns, 'flags': flags}
 
     def _create(self, environ):
         """Return a new token, and what it is for, from the user and the password in the body."""

@@ -19,7 +19,7 @@ TRAITS = 'traits'
 #: Maximum number of traits in ``absent_traits``: each needs a subquery.
 MAX_ABSENT = 10
 #: Fields by which nodes can be counted, besides their traits.
-FIELDS = tuple(NODES.facets)
+FIELDS = NODES.facets
 
 
 class Counts(NamedTuple):

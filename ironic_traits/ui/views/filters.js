@@ -1,14 +1,12 @@
 // The filters of the list of nodes, as they are in the URL of the page and in requests.
+import { EMPTIES } from '../api.js';
 
-/** Fields with a facet: {filter: label}. The service has the table; app.js fills this when the page starts. */
+/** The columns: {field: {label, is_facet, is_selectable, is_sortable}}. The service has the table of fields. */
+export const COLUMNS = {};
+/** Fields with a facet: {filter: label}. */
 export const FIELDS = {};
 /** Filters by yes or no: {filter: [words for true, words for false]}. */
-export const FLAGS = {
-  eligible: ['can be reserved', 'cannot be reserved'],
-  reserved: ['reserved', 'not reserved'],
-  associated: ['with an instance', 'without an instance'],
-  retired: ['retired', 'not retired'],
-};
+export const FLAGS = {};
 /** The trait filters: {filter: words}. */
 export const TRAIT_FILTERS = {
   traits: 'all of',
@@ -26,6 +24,18 @@ const SINGLE = {
   'not-traits-any': (text) => ({ words: 'lacks', text }),
   without: (field) => ({ words: FIELDS[field] ?? field, text: '(none)' }),
 };
+
+/** Fill the tables above from /ui/login, when the page starts. */
+export function fill({ columns, flags }) {
+  Object.assign(COLUMNS, columns);
+  Object.assign(FLAGS, flags);
+  for (const [name, { label, is_facet: isFacet }] of Object.entries(columns)) {
+    if (!isFacet) continue;
+    FIELDS[name] = label;
+    EMPTIES.add(name);
+  }
+}
+
 const isFilter = (name) => [OTHERS, FIELDS, FLAGS, TRAIT_FILTERS].some((filters) => Object.hasOwn(filters, name));
 
 /** Return all parameters of a place: {name: [value, …]}. */

@@ -7,33 +7,10 @@ import { go, link } from '../router.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { Busy, Command, Empty, NodeLink, Pager, Problem, State, Time, Trait } from '../widgets.js';
 import { Facets, MAX_VALUES } from './facets.js';
-import { FIELDS, FLAGS, TRAIT_FILTERS, all, changed, chips, filtersOf, options, withTrait } from './filters.js';
+import { COLUMNS, FIELDS, FLAGS, TRAIT_FILTERS, all, changed, chips, filtersOf, options, withTrait } from './filters.js';
 import { WaitingMirrors } from './mirrors.js';
 
-/** The columns: {field: [label, whether it can be sorted by]}. */
-const COLUMNS = {
-  name: ['Name', true],
-  uuid: ['UUID', true],
-  resource_class: ['Class', true],
-  provision_state: ['State', true],
-  power_state: ['Power', true],
-  maintenance: ['Maintenance', true],
-  traits: ['Traits', false],
-  owner: ['Owner', true],
-  lessee: ['Lessee', true],
-  instance_uuid: ['Instance', true],
-  reservation_uuid: ['Reservation', false],
-  origin: ['Origin', true],
-  shard: ['Shard', true],
-  conductor_group: ['Conductor group', true],
-  driver: ['Driver', true],
-  description: ['Description', true],
-  last_error: ['Last error', false],
-  updated_at: ['Updated', true],
-};
-const DEFAULT = ['name', 'resource_class', 'provision_state', 'power_state', 'maintenance', 'traits'];
-/** Fields that a request cannot select, but a list can be sorted by. */
-const UNSELECTABLE = ['updated_at'];
+const DEFAULT = ['name', 'provision_state', 'resource_class', 'power_state', 'maintenance', 'traits'];
 const SIZE = 50;
 /** The most nodes that a tab downloads: the browser holds the file until it is saved. */
 const MAX_DOWNLOAD = 100000;
@@ -195,9 +172,9 @@ function Columns({ columns, parameters }) {
     <summary>Columns</summary>
     <div>
       ${Object.entries(COLUMNS)
-        .filter(([name]) => !UNSELECTABLE.includes(name))
+        .filter(([, { is_selectable: isSelectable }]) => isSelectable)
         .map(
-          ([name, [label]]) => html`<label class="check">
+          ([name, { label }]) => html`<label class="check">
             <input type="checkbox" checked=${columns.includes(name)} onChange=${() => toggle(name)} /> ${label}
           </label>`,
         )}
@@ -254,7 +231,7 @@ function TooLong({ path, columns, filters, reset }) {
 function Baremetal({ filters, columns, order: sorting = [], more = [] }) {
   const words = options(filters);
   if (!words) return html`<p class="muted">“baremetal node list” has no option for one of these filters.</p>`;
-  const fields = columns.filter((name) => !UNSELECTABLE.includes(name) && name !== 'reservation_uuid' && name !== 'origin');
+  const fields = columns.filter((name) => COLUMNS[name].is_selectable && name !== 'reservation_uuid' && name !== 'origin');
   // Before --fields, because options with traits take all words up to the next option.
   return html`<${Command} label="baremetal">${['baremetal', 'node', 'list', ...words.map(quote), ...(sorting ?? []), ...more, '--fields', ...fields].join(' ')}<//>
     ${sorting === null && html`<p class="muted">“baremetal node list” cannot sort by this field: it needs a column for it, and a value of each node.</p>`}`;
@@ -267,15 +244,15 @@ function Table({ list, columns, parameters, loading }) {
     <table class="nodes" role="table">
       <thead role="rowgroup"><tr role="row">${columns.map((name) => html`<${Heading} key=${name} name=${name} parameters=${parameters} />`)}</tr></thead>
       <tbody role="rowgroup">
-        ${nodes.map((node) => html`<tr key=${node.uuid} role="row">${columns.map((name) => html`<td key=${name} role="cell" class=${name} data-label=${COLUMNS[name][0]}><${Cell} node=${node} name=${name} parameters=${parameters} /></td>`)}</tr>`)}
+        ${nodes.map((node) => html`<tr key=${node.uuid} role="row">${columns.map((name) => html`<td key=${name} role="cell" class=${name} data-label=${COLUMNS[name].label}><${Cell} node=${node} name=${name} parameters=${parameters} /></td>`)}</tr>`)}
       </tbody>
     </table>
   </div>`;
 }
 
 function Heading({ name, parameters }) {
-  const [label, sortable] = COLUMNS[name];
-  if (!sortable) return html`<th scope="col" role="columnheader">${label}</th>`;
+  const { label, is_sortable: isSortable } = COLUMNS[name];
+  if (!isSortable) return html`<th scope="col" role="columnheader">${label}</th>`;
   const isKey = parameters.get('sort_key') === name;
   const descending = parameters.get('sort_dir') === 'desc';
   const target = changed(parameters, { sort_key: name, sort_dir: isKey && !descending ? 'desc' : '' });

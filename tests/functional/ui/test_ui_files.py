@@ -8,7 +8,6 @@ import pytest
 
 from ironic_traits.api import microversions
 from ironic_traits.api.placement import microversions as placement_microversions
-from ironic_traits.resources.nodes import NODES
 from tests.support import ui_libraries
 from tests.support.client import Client
 from tests.support.service import make_app, upgraded
@@ -120,7 +119,7 @@ def test_it_can_be_left_out(tmp_path, options):
 
 
 def test_a_login_needs_keystone(client):
-    assert client.ask('GET', '/ui/login').json == {'auth_strategy': 'noauth', 'facets': NODES.facets}
+    assert client.ask('GET', '/ui/login').json['auth_strategy'] == 'noauth'
     for method in ('POST', 'DELETE', 'PUT'):
         assert client.ask(method, '/ui/login', {'user': 'a', 'password': 'b'}).status_int == 405
 

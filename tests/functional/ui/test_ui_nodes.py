@@ -172,7 +172,7 @@ def test_nodes_without_a_value(tab):
     page = tab.open('#/nodes?conductor_group=&origin=')
     expect(page.locator('.chips')).to_contain_text('Conductor group (none)')
     expect(page.locator('tbody tr')).to_have_count(24)
-    for field in ('Conductor group', 'Origin (mirrored cloud)'):
+    for field in ('Conductor group', 'Origin'):
         expect(page.get_by_role('list', name=field).get_by_role('link', name='(none)')).to_be_visible()
     page.locator('summary', has_text='Owner').click()
     page.get_by_role('list', name='Owner').get_by_role('link', name='(none)').click()
@@ -189,6 +189,28 @@ def test_nodes_without_a_value(tab):
     assert page.url.endswith('#/nodes?without=lessee')
     tab.open('#/nodes?sharded=false')
     expect(page.locator('.chip')).to_contain_text('Shard (none)')
+
+
+def test_columns_and_filters_come_from_the_table_of_fields(tab):
+    """A column, and a filter by yes or no, that the page does not know are on it as soon as the service names them."""
+
+    def extend(route):
+        document = route.fetch().json()
+        document['columns']['maintenance_reason'] = {**document['columns']['power_state'], 'label': 'Reason'}
+        document['columns']['chassis_uuid'] = {**document['columns']['updated_at'], 'label': 'Chassis'}
+        document['flags']['include_children'] = ['with child nodes', 'without child nodes']
+        route.fulfill(json=document)
+
+    tab.page.route('**/ui/login', extend)
+    page = tab.open('')
+    page.get_by_text('Columns', exact=True).click()
+    expect(page.get_by_role('checkbox', name='Chassis')).to_have_count(0)
+    page.get_by_role('checkbox', name='Reason').check()
+    page.locator('thead').get_by_role('link', name='Reason').click()
+    page.get_by_label('Add a filter').select_option(label='with child nodes')
+    expect(page.locator('.chip')).to_contain_text('with child nodes')
+    expect(page.locator('tbody tr')).to_have_count(24)
+    assert {'sort_key': 'maintenance_reason', 'include_children': 'true'}.items() <= parameters(page).items()
 
 
 def _with_smaller_pages(route):
