@@ -30,8 +30,8 @@ from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation
 from ironic_traits.placement import capacity
 from ironic_traits.placement.candidates import tree_relaxations
-from ironic_traits.placement.candidates.allocation_candidates import Search
 from ironic_traits.placement.candidates.candidate_requests import Group, Request
+from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.candidates.failing_trees import Alternatives, Key
 from ironic_traits.placement.resource_providers import in_tree, is_in
 

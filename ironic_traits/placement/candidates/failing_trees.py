@@ -13,8 +13,8 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.placement import capacity
 from ironic_traits.placement import traits as provider_traits
-from ironic_traits.placement.candidates.allocation_candidates import Search
 from ironic_traits.placement.candidates.candidate_requests import Group
+from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.resource_providers import in_tree, is_in
 
 #: What a clause is about: a parameter, the number of its group or of its set of groups, and its value.
@@ -178,7 +178,7 @@ class Source:
     def _used_together(self, number: int, group: Group, rows: Sequence[sa.Row]) -> Iterator[tuple[str, Use]]:
         """Yield (uuid of the root of a tree, Use) of the group that several providers may fulfil together.
 
-        The rules are those of ``Search._options_of_trees``.
+        The rules are those of ``tree_candidates.Trees``.
         """
         columns, required = _columns(rows), self._mask('required', number=number)
         elsewhere = self._bits.get(('in_tree', number, group.in_tree), 0)

@@ -23,7 +23,7 @@ from ironic_traits.placement.trait_cache import TraitCache
 from ironic_traits.placement.traits import Holders
 
 
-class Search(NamedTuple):
+class PlainSearch(NamedTuple):
     """All that the statements of a search depend on.
 
     :ivar dialect: name of SQLAlchemy's dialect.
@@ -44,7 +44,7 @@ class Search(NamedTuple):
     limit: int | None
 
 
-def find(connection: sa.Connection, search: Search, cache: TraitCache) -> list[tuple[str, Summary]]:
+def find(connection: sa.Connection, search: PlainSearch, cache: TraitCache) -> list[tuple[str, Summary]]:
     """Return the candidates, free nodes first: [(uuid, Summary), …]. They may be more than the limit.
 
     :param cache: the traits of providers that this process has read.
@@ -59,7 +59,7 @@ def find(connection: sa.Connection, search: Search, cache: TraitCache) -> list[t
 
 
 @functools.lru_cache(maxsize=128)
-def free_nodes(search: Search) -> tuple[sa.Select, ...]:
+def free_nodes(search: PlainSearch) -> tuple[sa.Select, ...]:
     """Return the SELECTs of the providers of free nodes that are candidates: none, unless one unit is requested."""
     if [*search.group.resources.values()] != [1]:
         return ()
@@ -74,19 +74,19 @@ def free_nodes(search: Search) -> tuple[sa.Select, ...]:
 
 
 @functools.lru_cache(maxsize=128)
-def _nodes(search: Search) -> tuple[Statements, ...]:
+def _nodes(search: PlainSearch) -> tuple[Statements, ...]:
     """Return the statements for ``node_candidates.read_nodes``."""
     return tuple(node_candidates.statements(each, search.limit) for each in free_nodes(search))
 
 
 @functools.lru_cache(maxsize=128)
-def _clients(search: Search) -> sa.Select:
+def _clients(search: PlainSearch) -> sa.Select:
     """Return the SELECT for ``node_candidates.read_clients``."""
     amounts = {class_id: search.group.resources[name] for name, class_id in search.class_ids}
     return node_candidates.with_inventories(node_candidates.clients(amounts, [*_conditions(search)], search.limit))
 
 
-def _conditions(search: Search) -> Iterator[Condition]:
+def _conditions(search: PlainSearch) -> Iterator[Condition]:
     """Yield the conditions on providers, but for the amounts."""
     holders = dict(search.holders)
     yield from requirements(holders, search.group, few=True)

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_traits.matching.combinations import Amount, Chosen, Option, Rules, Tries
-from ironic_traits.placement.candidates.allocation_candidates import Search
+from ironic_traits.placement.candidates import tree_candidates
+from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.candidates.failing_trees import Alternatives, Key, Source, Tree, Use, Uses, minimal
 
 
@@ -80,7 +81,7 @@ class _CandidateRules:
 
     def __init__(self, search: Search, bits: Mapping[Key, int]) -> None:
         self._search, self._bits = search, bits
-        self._rules = search.rules()
+        self._rules = tree_candidates.rules(search)
         self._rules.isolate = False
         self._repeated = sorted({class_id for _, class_id in self._rules.rooms})
         self._subtrees = [
