@@ -15,7 +15,7 @@ from ironic_traits.deploy import drivers, validate
 from ironic_traits.deploy.base import Driver
 from ironic_traits.inventory.core.trait_writers import Writers
 from ironic_traits.inventory.provisioning.conductors import Directory
-from ironic_traits.inventory.records.inspection_rules import Rules, built_in
+from ironic_traits.inventory.records.inspection_rules import RuleCache, built_in
 from ironic_traits.inventory.search.node_index import NodeIndex
 from ironic_traits.inventory.search.search_places import Places
 from ironic_traits.inventory.traits.retired_traits import RetiredTraits
@@ -67,7 +67,7 @@ class Service:
         self.waiters = threading.Semaphore(conf.api.threads // 4)
         self.writers = Writers()
         self.retired_traits = RetiredTraits()
-        self.rules = Rules(built_in(conf))
+        self.rules = RuleCache(built_in(conf))
         self.conductors = Directory()
         self.etags = Tags()
         self.node_index = NodeIndex()

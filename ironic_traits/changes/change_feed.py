@@ -1,6 +1,6 @@
 """The change feed: the changes since a place in the feed, which a client stores as a token.
 
-Changes get their numbers after the commit, so that no reader misses one.
+FeedPage get their numbers after the commit, so that no reader misses one.
 doc/source/contributor/decisions/change_feed.rst says why.
 """
 
@@ -50,7 +50,7 @@ class Token(NamedTuple):
         return f'{self.feed}-{self.number}'
 
 
-class Change(NamedTuple):
+class ObjectChange(NamedTuple):
     """The last change of an object.
 
     :ivar kind: one of ``KINDS``.
@@ -65,15 +65,15 @@ class Change(NamedTuple):
     is_deleted: bool
 
 
-class Changes(NamedTuple):
+class FeedPage(NamedTuple):
     """A page of the feed.
 
-    :ivar changes: [Change, …], the oldest first.
+    :ivar changes: [ObjectChange, …], the oldest first.
     :ivar token: the Token after this page.
     :ivar has_more: whether there are more changes now.
     """
 
-    changes: list[Change]
+    changes: list[ObjectChange]
     token: Token
     has_more: bool
 
@@ -160,7 +160,7 @@ def now(context: Database) -> Token:
     return _number_all(context)
 
 
-def since(context: Database, token: Token, kinds: Collection[str], limit: int) -> Changes:
+def since(context: Database, token: Token, kinds: Collection[str], limit: int) -> FeedPage:
     """Return the changes after a place in the feed.
 
     :param kinds: of ``KINDS``.
@@ -186,12 +186,13 @@ def since(context: Database, token: Token, kinds: Collection[str], limit: int) -
         # Read last: if nothing needed is forgotten now, nothing was forgotten when the other statements ran.
         _check(token, _state(connection))
     changes = [
-        Change(row.number, row.kind, row.uuid, row.changed_at, (row.kind, row.uuid) not in existing) for row in page
+        ObjectChange(row.number, row.kind, row.uuid, row.changed_at, (row.kind, row.uuid) not in existing)
+        for row in page
     ]
     if len(rows) > limit:
-        return Changes(changes, token._replace(number=page[-1].number), True)
+        return FeedPage(changes, token._replace(number=page[-1].number), True)
     last = max(newest.number, page[-1].number if page else 0)
-    return Changes(changes, token._replace(number=last), False)
+    return FeedPage(changes, token._replace(number=last), False)
 
 
 def _existing(connection: sa.Connection, kind: str, uuids: Collection[str]) -> Collection[str]:

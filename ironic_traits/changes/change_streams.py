@@ -22,7 +22,7 @@ from oslo_config import cfg
 
 from ironic_traits import failures
 from ironic_traits.changes import change_feed
-from ironic_traits.changes.change_feed import KINDS, Change, Database, Token
+from ironic_traits.changes.change_feed import KINDS, Database, ObjectChange, Token
 from ironic_traits.db.failover import outage
 
 LOG = logging.getLogger(__name__)
@@ -265,7 +265,7 @@ def _log(error: Exception) -> None:
         LOG.error('The changes for streams could not be read', exc_info=error)
 
 
-def _item(feed: str, change: Change) -> Item:
+def _item(feed: str, change: ObjectChange) -> Item:
     data = {'kind': change.kind, 'uuid': change.uuid, 'deleted': change.is_deleted}
     data['changed_at'] = f'{change.changed_at.isoformat()}+00:00'
     return Item(change.number, change.kind, change.uuid, _event(f'{feed}-{change.number}', 'change', data))

@@ -20,7 +20,7 @@ from ironic_traits.cmd import setup
 from ironic_traits.db import names, online_migrations, revisions, tables
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers
-from ironic_traits.inventory.records.inspection_rules import Rules, built_in
+from ironic_traits.inventory.records.inspection_rules import RuleCache, built_in
 from ironic_traits.matching.traits import STANDARD
 
 _GOOD = Result(Code.SUCCESS)
@@ -95,7 +95,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def inspection_rules(self) -> Result:
         """Check that the files with inspection rules are valid, and that all stored rules can be in force."""
         try:
-            rules = Rules(built_in(self.conf))
+            rules = RuleCache(built_in(self.conf))
         except cfg.Error as error:
             return Result(Code.FAILURE, str(error))
         with self.database.read() as connection:

@@ -121,7 +121,7 @@ def _units(path: str) -> list[Unit]:
     :raises SystemExit: the file cannot be read, or the document is invalid.
     """
     try:
-        source = files.Source(path)
+        source = files.InputFile(path)
     except (OSError, ValueError) as error:
         sys.exit(f'{path}: {error}')
     try:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ironic_traits import yaml_documents
 from ironic_traits.deploy import inspection_hooks
-from ironic_traits.matching.facts import Facts
+from ironic_traits.matching.facts import NodeFacts
 from ironic_traits.matching.rules import inspection_rules, inspector_rules, rule_evaluation, rule_files
 from ironic_traits.matching.rules.inspection_rules import InvalidRules, Rule
 from ironic_traits.matching.rules.rule_evaluation import Evaluation, InvalidInventory, RuleResult
@@ -55,7 +55,7 @@ def _rules(paths: Iterable[str], problems: list[str]) -> Iterator[Rule]:
             yield from rules
 
 
-def _inventories(paths: Iterable[str], node: str | None, problems: list[str]) -> Iterator[tuple[str, Facts]]:
+def _inventories(paths: Iterable[str], node: str | None, problems: list[str]) -> Iterator[tuple[str, NodeFacts]]:
     """Generate (path, facts) of files with inspection data."""
     try:
         fields = rule_files.read_json(node) if node else {}
@@ -72,7 +72,7 @@ def _inventories(paths: Iterable[str], node: str | None, problems: list[str]) ->
             problems.append(f'{path}: {error}')
 
 
-def _report(path: str, rules: Sequence[Rule], facts: Facts) -> Evaluation:
+def _report(path: str, rules: Sequence[Rule], facts: NodeFacts) -> Evaluation:
     """Evaluate rules on an inventory, and print what they do."""
     evaluation = rule_evaluation.evaluate(rules, facts)
     print(f'\n{path}:')

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 
-class Lost(Exception):
+class TransactionLost(Exception):
     """The database has ended the transaction without a commit. The cause is the database's error."""
 
 
@@ -33,11 +33,11 @@ class OneTransaction:
     def write(self) -> Iterator[sa.Connection]:
         """Yield the connection in a savepoint. It is released at the end, or rolled back after an exception.
 
-        :raises Lost: the database has ended the transaction. A retry of this write alone, which ``retried`` does after
-            a deadlock, would commit without the writes before it.
+        :raises TransactionLost: the database has ended the transaction. A retry of this write alone, which ``retried``
+            does after a deadlock, would commit without the writes before it.
         """
         if self.lost:
-            raise Lost from self.lost
+            raise TransactionLost from self.lost
         with self._connection.begin_nested():
             try:
                 yield self._connection

@@ -12,7 +12,7 @@ Interfaces = dict[str, dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Ports:
+class PortChanges:
     """The changes of an inspection to the ports of a node.
 
     :ivar added: {MAC address: values of a new port} of ports that the node should have.
@@ -74,7 +74,7 @@ def boot_mac(inventory: Mapping[str, Any]) -> str | None:
     return normal_mac(text.split('-', 1)[1].replace('-', ':') if isinstance(text, str) and '-' in text else text)
 
 
-def ports(others: Ports, options: Any, interfaces: Interfaces, chosen: Interfaces) -> Ports:
+def ports(others: PortChanges, options: Any, interfaces: Interfaces, chosen: Interfaces) -> PortChanges:
     """Return the changes to the ports of a node that follow from the interfaces, together with other changes.
 
     :param others: changes that stay.

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ironic_traits.deploy import base
-from ironic_traits.deploy.inspected_interfaces import Ports
+from ironic_traits.deploy.inspected_interfaces import PortChanges
 
 
 @dataclasses.dataclass
@@ -19,7 +19,7 @@ class Findings:
 
     properties: dict[str, Any]
     plugin_data: dict[str, Any]
-    ports: Ports = dataclasses.field(default_factory=Ports)
+    ports: PortChanges = dataclasses.field(default_factory=PortChanges)
 
     def set_capabilities(self, capabilities: Mapping[str, Any]) -> None:
         """Set capabilities of the node; one that is None is removed."""

@@ -12,7 +12,7 @@ from typing import Any
 from ironic_traits.deploy import base, device_hooks, network_hooks
 from ironic_traits.deploy.inspection_data import MAX_NUMBER, is_short_text, number, problems
 from ironic_traits.deploy.inspection_findings import Findings, Inspection, invalid
-from ironic_traits.matching.facts import Facts
+from ironic_traits.matching.facts import NodeFacts
 
 #: Maximum number of characters of an error of the ramdisk in ``last_error``.
 _MAX_ERROR = 4096
@@ -61,7 +61,7 @@ def read(options: Any, document: Mapping[str, Any]) -> dict[str, Any]:
     return {**document, 'plugin_data': findings.plugin_data}
 
 
-def read_facts(options: Any, facts: Facts) -> Facts:
+def read_facts(options: Any, facts: NodeFacts) -> NodeFacts:
     """Return the facts of a node with what ``read`` adds to their data."""
     document = read(options, {'inventory': facts.inventory, 'plugin_data': facts.plugin_data})
     return dataclasses.replace(facts, plugin_data=document['plugin_data'])

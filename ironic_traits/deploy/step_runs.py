@@ -13,15 +13,15 @@ _POWER = {'power_on': states.POWER_ON, 'power_off': states.POWER_OFF, 'reboot': 
 
 
 @dataclasses.dataclass(frozen=True)
-class Held:
+class StepHeld:
     """The outcome of the step "hold": the work continues after the verb "unhold"."""
 
 
-def execute(driver: base.Driver, task: base.Task) -> base.Done | base.Later | Held:
+def execute(driver: base.Driver, task: base.Task) -> base.Done | base.Later | StepHeld:
     """Execute a step. Ironic's own steps are executed here, all other steps by the driver.
 
     :param task: it has a step.
-    :returns: the result of ``base.Driver.work``, or Held.
+    :returns: the result of ``base.Driver.work``, or StepHeld.
     :raises base.WorkFailed: the step has failed.
     """
     assert task.step is not None
@@ -33,7 +33,7 @@ def execute(driver: base.Driver, task: base.Task) -> base.Done | base.Later | He
     if name in _POWER:
         return driver.work(dataclasses.replace(task, action='power', arguments={'target': _POWER[name]}, step=None))
     if name == 'hold' and not task.phase:
-        return Held()
+        return StepHeld()
     if name == 'wait' and not task.phase:
         return _wait(task.step['args'].get('seconds', 0))
     return base.Done()

@@ -10,7 +10,7 @@ from ironic_traits.deploy import base, step_runs, steps
 def log(
     logger: logging.Logger,
     action: str,
-    outcome: base.Done | base.Later | step_runs.Held | base.WorkFailed,
+    outcome: base.Done | base.Later | step_runs.StepHeld | base.WorkFailed,
     node: Mapping[str, Any],
     settled: bool,
 ) -> None:
@@ -34,7 +34,7 @@ def log(
         logger.info(
             'Node %s: %s continues in %g seconds, now %s', name, action, outcome.seconds, node['provision_state']
         )
-    elif isinstance(outcome, step_runs.Held):
+    elif isinstance(outcome, step_runs.StepHeld):
         logger.info('Node %s: %s is held, now %s', name, action, node['provision_state'])
     elif step := node.get(f'{steps.KINDS.get(action)}_step'):
         logger.info('Node %s: %s continues with the step %s', name, action, steps.label(step))

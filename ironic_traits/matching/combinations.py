@@ -17,7 +17,7 @@ Key = tuple[int, int]
 _Item = TypeVar('_Item')
 
 
-class Amount(NamedTuple):
+class ProviderAmount(NamedTuple):
     """An amount of a resource class of a provider."""
 
     provider_id: int
@@ -31,12 +31,12 @@ class Option:
 
     :ivar suffix: suffix of the group.
     :ivar providers: ids of the providers, a frozenset.
-    :ivar amounts: (Amount, …); empty for a group without resources.
+    :ivar amounts: (ProviderAmount, …); empty for a group without resources.
     """
 
     suffix: str
     providers: frozenset[int]
-    amounts: tuple[Amount, ...]
+    amounts: tuple[ProviderAmount, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Chosen:
 
 
 @dataclasses.dataclass
-class Rules:
+class CombinationRules:
     """The rules for a whole candidate, in addition to those of each group.
 
     :ivar isolate: whether each group with a suffix needs a provider of its own (``group_policy=isolate``).
@@ -196,7 +196,7 @@ class Collective:
             if self._fulfil(providers):
                 pairs = zip(providers, class_ids, strict=True)
                 amounts = tuple(
-                    Amount(provider_id, class_id, self.amounts[class_id]) for provider_id, class_id in pairs
+                    ProviderAmount(provider_id, class_id, self.amounts[class_id]) for provider_id, class_id in pairs
                 )
                 yield Option('', frozenset(providers), amounts)
 
@@ -208,11 +208,11 @@ class Collective:
 Groups = list[Callable[[], Iterable[Option]]]
 
 
-def combine(trees: Iterable[Groups], rules: Rules, by_turns: bool) -> Iterator[Candidate]:
+def combine(trees: Iterable[Groups], rules: CombinationRules, by_turns: bool) -> Iterator[Candidate]:
     """Yield the candidates, each once.
 
     :param trees: for each tree, a list of functions that each return the options of one group in the tree.
-    :param rules: Rules.
+    :param rules: CombinationRules.
     :param by_turns: whether to yield one candidate of each tree in turn, not all of a tree before those of the next.
     """
     seen = set()
@@ -228,11 +228,11 @@ def combine(trees: Iterable[Groups], rules: Rules, by_turns: bool) -> Iterator[C
             yield candidate
 
 
-def _in_tree(groups: Groups, rules: Rules, chosen: Chosen) -> Iterator[list[Option]]:
+def _in_tree(groups: Groups, rules: CombinationRules, chosen: Chosen) -> Iterator[list[Option]]:
     """Yield the lists of options of one tree that the rules allow together.
 
     :param groups: functions that each return the options of a group for which none is chosen yet.
-    :param rules: Rules.
+    :param rules: CombinationRules.
     :param chosen: Chosen.
     """
     if not groups:

@@ -21,7 +21,7 @@ MAX_ROWS = 20_000
 
 
 @dataclasses.dataclass(frozen=True)
-class Facts:
+class NodeFacts:
     """What is known about a node.
 
     :ivar inventory: the ramdisk's inventory.
@@ -37,7 +37,7 @@ class Facts:
 
 
 @dataclasses.dataclass
-class Result:
+class MappedTraits:
     """The traits that a map found, and sentences about what it could not read."""
 
     traits: set[str] = dataclasses.field(default_factory=set)
@@ -51,9 +51,9 @@ def table(name: str) -> Any:
     return yaml.safe_load(text)
 
 
-def cpu_flags(facts: Facts) -> Result:
+def cpu_flags(facts: NodeFacts) -> MappedTraits:
     """Return what the processor can do."""
-    cpu, result = _processor(facts), Result()
+    cpu, result = _processor(facts), MappedTraits()
     architecture, flags, vendor = _architecture(cpu), cpu['flags'], _vendor(cpu)
     for entry in table('cpu-flags').get(architecture, ()):
         is_there = entry['model'] in cpu['model'] if 'model' in entry else entry['flag'] in flags
@@ -66,18 +66,18 @@ def cpu_flags(facts: Facts) -> Result:
     return result
 
 
-def architecture(facts: Facts) -> Result:
+def architecture(facts: NodeFacts) -> MappedTraits:
     """Return the architecture."""
     name = _processor(facts)['architecture'].lower().strip()
     aliases = {entry['architecture']: entry['traits'] for entry in table('architecture')['aliases']}
     names = {each for each in aliases.get(name, [f'HW_ARCH_{name.upper()}']) if each in traits.STANDARD}
-    return Result(names, [] if names or not name else [f'architecture: os-traits has no name for {name[:100]!r}'])
+    return MappedTraits(names, [] if names or not name else [f'architecture: os-traits has no name for {name[:100]!r}'])
 
 
-def disks(facts: Facts) -> Result:
+def disks(facts: NodeFacts) -> MappedTraits:
     """Return whether there are disks that rotate, and disks that do not."""
     ignored = {entry['vendor'] for entry in table('disks')['ignored']}
-    result = Result()
+    result = MappedTraits()
     for disk in _objects(facts.inventory.get('disks')):
         if _text(disk.get('vendor')).lower() not in ignored and isinstance(disk.get('rotational'), bool):
             for entry in table('disks')['traits']:
@@ -86,22 +86,24 @@ def disks(facts: Facts) -> Result:
     return result
 
 
-def nics(facts: Facts) -> Result:
+def nics(facts: NodeFacts) -> MappedTraits:
     """Return what the network interfaces can do."""
     features = set()
     names = {_text(nic.get('name')) for nic in _objects(facts.inventory.get('interfaces'))}
     for name, values in _extra(facts, 'network').items():
         if name != 'lo' and (name in names or not names):
             features |= {key for key, value in values.items() if _text(value) in ('on', 'on [fixed]')}
-    return Result({trait for entry in table('nics')['features'] if entry['feature'] in features
+    return MappedTraits({trait for entry in table('nics')['features'] if entry['feature'] in features
                    for trait in entry['traits']})  # fmt: skip
 
 
-def firmware(facts: Facts) -> Result:
+def firmware(facts: NodeFacts) -> MappedTraits:
     """Return the boot mode, and the vendor and version of the firmware."""
     entries = table('firmware')
     mode = _text(_object(facts.inventory.get('boot')).get('current_boot_mode')).lower()
-    result = Result({trait for entry in entries['boot_modes'] if entry['mode'] == mode for trait in entry['traits']})
+    result = MappedTraits(
+        {trait for entry in entries['boot_modes'] if entry['mode'] == mode for trait in entry['traits']}
+    )
     values = _object(_object(facts.inventory.get('system_vendor')).get('firmware'))
     values = values or _extra(facts, 'firmware', 'bios').get('bios', {})
     for entry in entries['names']:
@@ -111,9 +113,9 @@ def firmware(facts: Facts) -> Result:
     return result
 
 
-def pci(facts: Facts) -> Result:
+def pci(facts: NodeFacts) -> MappedTraits:
     """Return the models of the GPUs and the accelerators."""
-    entries, result = table('pci'), Result()
+    entries, result = table('pci'), MappedTraits()
     devices = {entry['id']: entry['traits'] for entry in entries['devices']}
     ignored = {entry['vendor'] for entry in entries['ignored']}
     vendors = {entry['vendor']: entry['name'] for entry in entries['vendors']}
@@ -129,8 +131,8 @@ def pci(facts: Facts) -> Result:
     return result
 
 
-#: {name of a map: function that returns its Result for a node}.
-MAPS: Mapping[str, Callable[[Facts], Result]] = {
+#: {name of a map: function that returns its MappedTraits for a node}.
+MAPS: Mapping[str, Callable[[NodeFacts], MappedTraits]] = {
     'cpu-flags': cpu_flags,
     'architecture': architecture,
     'disks': disks,
@@ -140,7 +142,7 @@ MAPS: Mapping[str, Callable[[Facts], Result]] = {
 }
 
 
-def _processor(facts: Facts) -> dict[str, Any]:
+def _processor(facts: NodeFacts) -> dict[str, Any]:
     """Return the flags, model and architecture: of the ramdisk, else of the collector extra-hardware."""
     cpu = _object(facts.inventory.get('cpu'))
     extra = next(iter(_extra(facts, 'cpu', 'physical_').values()), {})
@@ -156,7 +158,7 @@ def _processor(facts: Facts) -> dict[str, Any]:
 
 def _architecture(cpu: Mapping[str, Any]) -> str:
     """Return the architecture whose flags the table has; '' for an unknown one."""
-    found = architecture(Facts({'cpu': {'architecture': cpu['architecture']}})).traits
+    found = architecture(NodeFacts({'cpu': {'architecture': cpu['architecture']}})).traits
     # A kernel of 32 bits runs on processors of 64 bits, and names the same flags.
     names = {'HW_ARCH_I686': 'x86_64', 'HW_ARCH_PPC64': 'ppc64le'}
     return next((names.get(trait, trait.removeprefix('HW_ARCH_').lower()) for trait in found), '')
@@ -166,7 +168,7 @@ def _vendor(cpu: Mapping[str, Any]) -> str | None:
     return next((entry['vendor'] for entry in table('cpu-flags')['vendors'] if entry['model'] in cpu['model']), None)
 
 
-def _extra(facts: Facts, kind: str, prefix: str = '') -> dict[str, dict[str, Any]]:
+def _extra(facts: NodeFacts, kind: str, prefix: str = '') -> dict[str, dict[str, Any]]:
     """Return {name: {key: value}} of what the collector extra-hardware found.
 
     It sends rows of four. Ironic's hook replaces them with objects.
@@ -191,7 +193,7 @@ def _prefix(text: str, classes: Iterable[Mapping[str, str]]) -> str | None:
     return None
 
 
-def _add_name(result: Result, prefix: str, *parts: str) -> None:
+def _add_name(result: MappedTraits, prefix: str, *parts: str) -> None:
     """Add a trait that ends with names from the facts."""
     name = normalized(prefix + '_'.join(parts))
     if traits.is_trait(name):

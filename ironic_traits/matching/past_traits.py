@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 
-class Change(NamedTuple):
+class TraitChange(NamedTuple):
     """A write of traits.
 
     :ivar added: the traits that the node did not have before.
@@ -15,14 +15,15 @@ class Change(NamedTuple):
     removed: Collection[str]
 
 
-def before(present: Iterable[str], changes: Iterable[Change]) -> set[str]:
+def before(present: Iterable[str], changes: Iterable[TraitChange]) -> set[str]:
     """Return the traits that a node had before some changes.
 
-    >>> sorted(before(['CUSTOM_A', 'CUSTOM_C'], [Change(['CUSTOM_C'], []), Change(['CUSTOM_A'], ['CUSTOM_B'])]))
+    >>> changes = [TraitChange(['CUSTOM_C'], []), TraitChange(['CUSTOM_A'], ['CUSTOM_B'])]
+    >>> sorted(before(['CUSTOM_A', 'CUSTOM_C'], changes))
     ['CUSTOM_B']
 
     :param present: the traits after the changes.
-    :param changes: [Change, …], the newest first.
+    :param changes: [TraitChange, …], the newest first.
     """
     traits = set(present)
     for change in changes:

@@ -8,7 +8,7 @@ from ironic_traits.matching.requests import Request
 
 
 @dataclasses.dataclass(frozen=True)
-class Held:
+class HeldProvider:
     """A provider that an instance holds.
 
     :ivar uuid: of the provider.
@@ -21,14 +21,14 @@ class Held:
     is_node: bool
 
 
-def check(request: Request, held: Sequence[Held]) -> list[dict[str, Any]]:
+def check(request: Request, held: Sequence[HeldProvider]) -> list[dict[str, Any]]:
     """Return which required traits each provider lacks, and which forbidden ones it has.
 
     A node must have all required traits itself, or Ironic would refuse the rebuild. For other providers (nested ones,
     for example) it is enough if any held provider has a required trait, as in nova's image-traits specification.
 
     :param request: ironic_traits.matching.requests.Request.
-    :param held: [Held, …].
+    :param held: [HeldProvider, …].
     :returns: [{'uuid': uuid, 'missing': [trait, …], 'forbidden': [trait, …]}, …], with 'missing_any': [[trait, …], …]
         if the request has ``required_any``. All these lists are empty if the request is fulfilled.
     """
@@ -41,7 +41,7 @@ def fulfilled(providers: list[dict[str, Any]]) -> bool:
     return not any(provider[key] for provider in providers for key in provider if key != 'uuid')
 
 
-def _check_one(request: Request, held: Held, present: frozenset[str]) -> dict[str, Any]:
+def _check_one(request: Request, held: HeldProvider, present: frozenset[str]) -> dict[str, Any]:
     result: dict[str, Any] = {
         'uuid': held.uuid,
         'missing': sorted(request.required - present),

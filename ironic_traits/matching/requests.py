@@ -30,7 +30,7 @@ _POLICIES = ('none', 'isolate')
 
 
 @dataclasses.dataclass
-class Group:
+class RequestGroup:
     """A group of the request: the one without a suffix, or one with a suffix that the flavor defines.
 
     :ivar resources: {resource class: amount}.
@@ -64,7 +64,7 @@ class Request:
     :ivar required_any: ({trait, …}, …): the node must have at least one trait of each set.
     :ivar forbidden: {trait, …}: the node must have none of them.
     :ivar preferred: {trait: weight}: they order the matching nodes, and exclude none.
-    :ivar groups: {suffix: Group}.
+    :ivar groups: {suffix: RequestGroup}.
     :ivar group_policy: of the flavor: 'none' or 'isolate'; None if the flavor has none.
     :ivar warnings: (sentence, …) about what is ignored, and about what Placement would refuse.
     """
@@ -74,7 +74,7 @@ class Request:
     required_any: tuple[frozenset[str], ...] = ()
     forbidden: frozenset[str] = frozenset()
     preferred: dict[str, int] = dataclasses.field(default_factory=dict)
-    groups: dict[str, Group] = dataclasses.field(default_factory=dict)
+    groups: dict[str, RequestGroup] = dataclasses.field(default_factory=dict)
     group_policy: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -139,7 +139,7 @@ class _Union:
     """
 
     def __init__(self) -> None:
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, RequestGroup] = {}
         self.group_policy: str | None = None
         self.warnings: list[str] = []
         self._classes: list[tuple[str, str]] = []
@@ -147,9 +147,9 @@ class _Union:
         self._where: dict[str, dict[str, str]] = {verdict: {} for verdict in _VERDICTS}
         self._any: dict[frozenset[str], str] = {}
 
-    def group(self, suffix: str) -> Group:
+    def group(self, suffix: str) -> RequestGroup:
         """Return the group with a suffix; add it if it is missing."""
-        return self.groups.setdefault(suffix, Group())
+        return self.groups.setdefault(suffix, RequestGroup())
 
     def add(self, verdict: str, name: str, where: str, suffix: str = '') -> None:
         """Add a required or forbidden trait.

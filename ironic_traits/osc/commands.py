@@ -39,7 +39,7 @@ class ShowOne(_Escaping, command.ShowOne):
     """A command that prints one object."""
 
 
-class Hook(hooks.CommandHook):
+class OptionsHook(hooks.CommandHook):
     """Options of another project's command."""
 
     @property

@@ -104,7 +104,7 @@ def _units(path: str) -> list[documents.Unit]:
     :raises exceptions.CommandError: the document is invalid; the message lists all problems.
     """
     try:
-        source = files.Source(path)
+        source = files.InputFile(path)
     except (OSError, ValueError) as error:
         raise exceptions.CommandError(f'{path}: {error}') from error
     try:

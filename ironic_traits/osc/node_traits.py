@@ -16,7 +16,7 @@ _SET_NOTHING = "Name the traits to set. To remove all traits, use 'baremetal nod
 _UNSET_NOTHING = 'Name the traits to remove, or use --all.'
 
 
-class NodeTraitList(commands.Hook):
+class NodeTraitList(commands.OptionsHook):
     """baremetal node trait list --long | --at TIME"""
 
     def get_parser(self, parser: argparse.ArgumentParser) -> None:

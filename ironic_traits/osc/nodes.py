@@ -12,7 +12,7 @@ from ironic_traits.osc import commands, trait_options
 from ironic_traits.osc.option_types import nonempty
 
 
-class _Hook(commands.Hook):
+class _Hook(commands.OptionsHook):
     """A hook that runs only before the command."""
 
     @property

@@ -16,7 +16,7 @@ _ATTEMPTS = 10
 _VERSION = '1.6'
 
 
-class TraitList(commands.Hook):
+class TraitList(commands.OptionsHook):
     """trait list --starts-with P --name-in A B"""
 
     def get_parser(self, parser: argparse.ArgumentParser) -> None:

@@ -37,7 +37,7 @@ _INSTANCES = sa.select(tables.nodes.c.id, tables.nodes.c.instance_uuid).where(
 )
 
 
-class Amount(NamedTuple):
+class ClaimedAmount(NamedTuple):
     """An amount of a resource class of a provider that a claim requests."""
 
     claim: Claim
@@ -47,10 +47,10 @@ class Amount(NamedTuple):
     amount: int
 
 
-def amounts(claims: Sequence[Claim], providers: Providers, ids: Mapping[str, int]) -> list[Amount]:
-    """Return [Amount, …] of all claims."""
+def amounts(claims: Sequence[Claim], providers: Providers, ids: Mapping[str, int]) -> list[ClaimedAmount]:
+    """Return [ClaimedAmount, …] of all claims."""
     return [
-        Amount(claim, providers[uuid].id, ids[name], name, amount)
+        ClaimedAmount(claim, providers[uuid].id, ids[name], name, amount)
         for claim in claims
         for uuid, resources in claim.resources.items()
         for name, amount in resources.items()
@@ -72,7 +72,7 @@ def inventories(connection: sa.Connection, providers: Providers) -> Inventories:
 def check(
     connection: sa.Connection,
     providers: Providers,
-    amounts: Sequence[Amount],
+    amounts: Sequence[ClaimedAmount],
     current: Inventories,
     before: Inventories,
     own_before: Used,
@@ -84,7 +84,7 @@ def check(
     node may always get one: ``nova-manage placement heal_allocations`` writes lost ones again.
 
     :param providers: {uuid: row}, locked. The present allocations of the claims' consumers are deleted already.
-    :param amounts: [Amount, …].
+    :param amounts: [ClaimedAmount, …].
     :param current: the result of ``inventories``.
     :param before: the result of ``inventories`` before the deletion.
     :param own_before: the result of ``used_by_consumers`` before the deletion.

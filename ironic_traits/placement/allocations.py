@@ -20,7 +20,7 @@ from ironic_traits.db.statements.types import now
 from ironic_traits.placement import allocation_checks, capacity, consumers, failures, node_claims
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
-from ironic_traits.placement.allocation_checks import Amount, Inventories, Providers
+from ironic_traits.placement.allocation_checks import ClaimedAmount, Inventories, Providers
 from ironic_traits.placement.consumers import Claim
 from ironic_traits.placement.inventories import Fields
 from ironic_traits.placement.node_claims import NeedsClaim, never
@@ -240,7 +240,7 @@ def _write(
     _bump(connection, providers, nodes_before, moves + Counter({each.provider_id for each in amounts}))
 
 
-def _rows(amounts: Iterable[Amount], consumer_ids: Mapping[str, int]) -> list[Values]:
+def _rows(amounts: Iterable[ClaimedAmount], consumer_ids: Mapping[str, int]) -> list[Values]:
     """Return the rows of new allocations.
 
     :param consumer_ids: {uuid: id}.

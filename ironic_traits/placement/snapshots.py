@@ -25,7 +25,7 @@ Inventories = Mapping[str, Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class NodeProvider:
     """What the provider of a node is derived from.
 
     :ivar own_traits: of the node.
@@ -59,7 +59,7 @@ class Provider:
     inventories: Inventories
     traits: frozenset[str]
     aggregates: frozenset[str]
-    node: Node | None = None
+    node: NodeProvider | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +126,7 @@ def providers(connection: sa.Connection, uuids: Collection[str] | None = None) -
         node = None
         if row.node_id:
             state = row.instance_uuid, bool(row.is_offered), row.reserved_for
-            node = Node(own[row.id], *state, holders[row.id], row.origin)
+            node = NodeProvider(own[row.id], *state, holders[row.id], row.origin)
             inventories[row.id] = {row.resource_class: _one(reserved=int(not row.is_offered))}
         found[row.uuid] = Provider(
             row.uuid,

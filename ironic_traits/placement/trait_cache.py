@@ -20,7 +20,7 @@ MAX_PROVIDERS = 10_000
 MAX_AGE = 600
 
 
-class Traits(NamedTuple):
+class CachedTraits(NamedTuple):
     """The traits of a provider.
 
     :ivar generation: of the provider.
@@ -35,15 +35,15 @@ class TraitCache:
     """The traits of providers. ``service.Service`` has one."""
 
     def __init__(self) -> None:
-        self._traits: dict[int, Traits] = {}
+        self._traits: dict[int, CachedTraits] = {}
         self._lock = threading.Lock()
         self._until = 0.0
 
-    def get(self, generations: Mapping[int, int]) -> dict[int, Traits]:
+    def get(self, generations: Mapping[int, int]) -> dict[int, CachedTraits]:
         """Return the traits of those providers that are in the cache.
 
         :param generations: {provider id: generation}.
-        :returns: {provider id: Traits of this generation}.
+        :returns: {provider id: CachedTraits of this generation}.
         """
         if time.monotonic() > self._until:
             self._traits, self._until = {}, time.monotonic() + MAX_AGE
@@ -54,10 +54,10 @@ class TraitCache:
             if (traits := cached.get(provider_id)) is not None and traits.generation == generation
         }
 
-    def add(self, traits: Mapping[int, Traits]) -> None:
+    def add(self, traits: Mapping[int, CachedTraits]) -> None:
         """Add traits that were read together with the generation.
 
-        :param traits: {provider id: Traits}.
+        :param traits: {provider id: CachedTraits}.
         """
         with self._lock:
             for provider_id, each in traits.items():

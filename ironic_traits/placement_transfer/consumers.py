@@ -12,7 +12,7 @@ from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused, Remote
 BATCH = 50
 
 
-class Writer:
+class ConsumerWriter:
     """A writer of consumers.
 
     :param reader: of this Placement.

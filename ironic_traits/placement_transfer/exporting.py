@@ -71,8 +71,8 @@ class Export:
             self.plan.delete('provider', provider.uuid, there)
         for consumer in self._surplus[1]:
             self.plan.delete('consumer', consumer.uuid)
-        self._providers = providers.Writer(remote, reader)
-        self._consumers = consumers.Writer(remote, reader)
+        self._providers = providers.ProviderWriter(remote, reader)
+        self._consumers = consumers.ConsumerWriter(remote, reader)
 
     def _check(self) -> None:
         """Find the rows that cannot be exported."""

@@ -64,7 +64,7 @@ def at_first(provider: Provider, present: Provider | None, is_crowded: bool) -> 
     return dataclasses.replace(provider, inventories={**present_ones, **inventories})
 
 
-class Writer:
+class ProviderWriter:
     """A writer of providers.
 
     :param reader: of this Placement.

@@ -16,7 +16,7 @@ from ironic_traits import yaml_documents
 from ironic_traits.transfer.documents import Problem, Where
 
 
-class Source:
+class InputFile:
     """A file with a document.
 
     :param path: path of a JSON or YAML file; - for stdin.
@@ -68,8 +68,8 @@ def _line(node: yaml.Node | None, where: Where) -> int:
 
 
 def read(path: str) -> Any:
-    """Return the document in a file; arguments and errors as for ``Source``."""
-    return Source(path).document
+    """Return the document in a file; arguments and errors as for ``InputFile``."""
+    return InputFile(path).document
 
 
 def check_free(path: str, force: bool) -> None:

@@ -65,7 +65,7 @@ class TraitWriter:
         return existing.get('trait_sources') or self._client.ask('GET', f'{path}/traits', query={'detail': 'true'})
 
     def _remove_others(
-        self, item: Item, path: str, present: sources.Held, goals: sources.Targets, label: str
+        self, item: Item, path: str, present: sources.Held, goals: sources.SourceTargets, label: str
     ) -> list[str]:
         """Remove the traits that the document does not have, and that a source holds which it does not write."""
         others = (names for source, names in present.items() if source not in goals.names)

@@ -76,7 +76,7 @@ def exported(details: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Targets:
+class SourceTargets:
     """What the sources of a document are to hold on a node.
 
     :ivar names: {source: {trait, …}}, in the order in which to write them.
@@ -87,7 +87,7 @@ class Targets:
     adopted: frozenset[str] = frozenset()
 
 
-def targets(item: dict[str, Any], source: str | None, present: Held) -> Targets:
+def targets(item: dict[str, Any], source: str | None, present: Held) -> SourceTargets:
     """Return what the sources of a document are to hold on a node.
 
     :param item: the node in the document, with ``traits``.
@@ -95,7 +95,7 @@ def targets(item: dict[str, Any], source: str | None, present: Held) -> Targets:
     :param present: result of ``held``; {} for a new node.
     """
     if source is not None:
-        return Targets({source: set(item.get('traits', []))})
+        return SourceTargets({source: set(item.get('traits', []))})
     stated = {name: set(names) for name, names in item.get('trait_sources', {}).items()}
     operator = set(item['traits']).difference(*stated.values()) | stated.pop(sources.OPERATOR, set())
     adopted = set()
@@ -110,7 +110,7 @@ def targets(item: dict[str, Any], source: str | None, present: Held) -> Targets:
         # Those that lose traits come first, so that the node does not exceed the limit on the way.
         return len(stated[name]) - len(present.get(name, ())), name
 
-    return Targets({name: stated[name] for name in sorted(stated, key=growth)}, frozenset(adopted))
+    return SourceTargets({name: stated[name] for name in sorted(stated, key=growth)}, frozenset(adopted))
 
 
 def adoption(adopted: set[str]) -> list[str]:

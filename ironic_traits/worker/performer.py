@@ -54,18 +54,18 @@ class _Call:
 
 
 @dataclasses.dataclass(eq=False)
-class Run:
+class RunningTransition:
     """One transition that is performed.
 
     :ivar uuid: of the node.
-    :ivar claim: transitions.Claim; None as long as the transition is not claimed.
+    :ivar claim: transitions.Lease; None as long as the transition is not claimed.
     :ivar call: the last call of the driver; None before it.
     :ivar call_began: when that call began, by ``time.monotonic``; None if no call is under way.
     :ivar thread: the thread that performs it.
     """
 
     uuid: str
-    claim: transitions.Claim | None = None
+    claim: transitions.Lease | None = None
     call: _Call | None = None
     call_began: float | None = None
     thread: threading.Thread | None = None
@@ -79,10 +79,10 @@ class Performer:
         self._context = Context(service, None, 0, '')
         self._database = threading.BoundedSemaphore(_IN_DATABASE)
 
-    def perform(self, run: Run) -> None:
+    def perform(self, run: RunningTransition) -> None:
         """Perform a transition. Do nothing if another worker has claimed it, or the node was deleted.
 
-        :param run: Run; its attributes are set on the way.
+        :param run: RunningTransition; its attributes are set on the way.
         """
         try:
             with self._database:
@@ -98,7 +98,7 @@ class Performer:
         except failures.NodeNotFound:
             LOG.info('Node %s was deleted while a transition of it was due', run.uuid)
 
-    def end(self, run: Run, seconds: float) -> None:
+    def end(self, run: RunningTransition, seconds: float) -> None:
         """End a run whose driver does not return. What the driver returns later is ignored.
 
         :param seconds: how long the call has taken.
@@ -110,14 +110,14 @@ class Performer:
         except failures.NodeNotFound:
             LOG.info('Node %s was deleted while its driver was called', run.uuid)
 
-    def _settle(self, run: Run, outcome: Outcome) -> None:
+    def _settle(self, run: RunningTransition, outcome: Outcome) -> None:
         assert run.claim
         with self._database:
             settled = outcomes.settle(self._context, run.claim, outcome)
             node = node_states.get(self._service, run.uuid)
         wording.log(LOG, run.claim.action, outcome, node, settled)
 
-    def _next(self, claim: transitions.Claim) -> _Call | Outcome:
+    def _next(self, claim: transitions.Lease) -> _Call | Outcome:
         """Return what is to be done for a claim: a _Call, or an outcome without one."""
         deploy = self._service.conf.deploy
         if claim.attempts > deploy.max_attempts:
@@ -138,7 +138,7 @@ class Performer:
         except base.WorkFailed as error:
             return error
 
-    def _call(self, driver: base.Driver, claim: transitions.Claim, node: dict[str, Any]) -> _Call | base.Done:
+    def _call(self, driver: base.Driver, claim: transitions.Lease, node: dict[str, Any]) -> _Call | base.Done:
         step, arguments = claim.step, claim.arguments
         if not step and steps.KINDS.get(claim.action) == 'deploy':
             arguments = self._with_templates(claim, node)
@@ -149,7 +149,7 @@ class Performer:
             step = planned[0]
         return _Call(driver, base.Task(claim.action, claim.phase, arguments, node, step))
 
-    def _with_templates(self, claim: transitions.Claim, node: dict[str, Any]) -> dict[str, Any]:
+    def _with_templates(self, claim: transitions.Lease, node: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a deploy, with the steps of the deploy templates for it."""
         deploy_steps = steps.merged(
             claim.arguments.get('deploy_steps') or [], deploy_templates.steps_of(self._context, node)
@@ -158,7 +158,7 @@ class Performer:
 
 
 def _check(task: base.Task, outcome: object) -> None:
-    if not isinstance(outcome, (base.Done, base.Later, step_runs.Held)):
+    if not isinstance(outcome, (base.Done, base.Later, step_runs.StepHeld)):
         raise TypeError(f'it returned {outcome!r}')
     is_blind = isinstance(outcome, base.Done) and not (task.node['power_state'] or outcome.power_state)
     if task.action == 'verify' and is_blind:

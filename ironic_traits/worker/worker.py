@@ -14,7 +14,7 @@ import time
 from ironic_traits.db.failover import outage
 from ironic_traits.inventory.provisioning import transitions
 from ironic_traits.service import Service
-from ironic_traits.worker.performer import Performer, Run
+from ironic_traits.worker.performer import Performer, RunningTransition
 from ironic_traits.worker.wakeup import Receiver
 
 LOG = logging.getLogger(__name__)
@@ -41,9 +41,9 @@ class Worker:
         #: An item for each transition that has ended, and for a stop. Unlike an Event, signal handlers may use it.
         self._changes: queue.SimpleQueue[None] = queue.SimpleQueue()
         #: The transitions that are performed now. All threads change it.
-        self._runs: set[Run] = set()
+        self._runs: set[RunningTransition] = set()
         #: Transitions whose driver has not returned in time.
-        self._lost: list[Run] = []
+        self._lost: list[RunningTransition] = []
 
     def stop(self) -> None:
         """Stop ``run`` after the transitions that it performs now. Signal handlers may call this."""
@@ -74,7 +74,7 @@ class Worker:
         if free <= 0:
             return 0
         due = transitions.due(self._service, free + len(busy))
-        begun = [Run(uuid) for uuid in due if uuid not in busy][:free]
+        begun = [RunningTransition(uuid) for uuid in due if uuid not in busy][:free]
         for run in begun:
             self._runs.add(run)
             run.thread = threading.Thread(target=self._perform, args=(run,), daemon=True)
@@ -86,7 +86,7 @@ class Worker:
                 raise
         return len(begun)
 
-    def _perform(self, run: Run) -> None:
+    def _perform(self, run: RunningTransition) -> None:
         """Perform a transition, in its thread."""
         try:
             self._performer.perform(run)
@@ -113,7 +113,7 @@ class Worker:
             self._lost = []
             self.stop()
 
-    def _seconds_left(self, run: Run) -> float:
+    def _seconds_left(self, run: RunningTransition) -> float:
         """Return how many seconds the driver's call may still take; infinity if none is under way."""
         began = run.call_began
         return math.inf if began is None else began + self._options.lease_seconds - time.monotonic()

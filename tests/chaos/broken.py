@@ -73,9 +73,10 @@ def feed_by_id():
             uuids = {row.uuid for row in rows}
             existing = set(connection.scalars(sa.select(tables.nodes.c.uuid).where(tables.nodes.c.uuid.in_(uuids))))
         changes = [
-            change_feed.Change(row.id, row.kind, row.uuid, single_node.now(), row.uuid not in existing) for row in rows
+            change_feed.ObjectChange(row.id, row.kind, row.uuid, single_node.now(), row.uuid not in existing)
+            for row in rows
         ]
-        return change_feed.Changes(changes, token._replace(number=rows[-1].id if rows else token.number), False)
+        return change_feed.FeedPage(changes, token._replace(number=rows[-1].id if rows else token.number), False)
 
     def newest(context):
         with context.read() as connection:

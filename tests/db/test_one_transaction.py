@@ -8,7 +8,7 @@ from oslo_db import exception as db_exception
 
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
-from ironic_traits.db.one_transaction import Lost, OneTransaction
+from ironic_traits.db.one_transaction import OneTransaction, TransactionLost
 from tests.support.rows import insert_node
 from tests.support.service import make_conf
 
@@ -20,7 +20,7 @@ def test_lost_transaction_accepts_no_writes(database_url):
         together = OneTransaction(connection)
         with pytest.raises(db_exception.DBDeadlock), together.write():
             raise db_exception.DBDeadlock
-        with pytest.raises(Lost), together.write() as inside:
+        with pytest.raises(TransactionLost), together.write() as inside:
             inside.execute(sa.delete(tables.nodes))
         together.check()
     database.close()

@@ -22,7 +22,7 @@ from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
 from ironic_traits.inventory.provisioning import transitions
 from ironic_traits.service import Service
-from ironic_traits.worker.performer import Performer, Run
+from ironic_traits.worker.performer import Performer, RunningTransition
 from ironic_traits.worker.worker import Worker
 from tests.support import commands, logs
 from tests.support.servers import free_port
@@ -156,7 +156,7 @@ def finish_work(application):
     performer = Performer(application.service)
     while due := transitions.due(application.service, 20):
         for uuid in due:
-            performer.perform(Run(uuid))
+            performer.perform(RunningTransition(uuid))
 
 
 @contextlib.contextmanager

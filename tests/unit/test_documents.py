@@ -58,7 +58,7 @@ def test_documents_that_are_nested_too_deep(tmp_path, text):
 def test_sentences_about_documents_that_only_json_can_read(tmp_path):
     path = tmp_path / 'rack.json'
     path.write_text('[' * 500 + ']' * 500)
-    (sentence,) = files.Source(str(path)).sentences([documents.Problem((), 'A document is an object')])
+    (sentence,) = files.InputFile(str(path)).sentences([documents.Problem((), 'A document is an object')])
     assert sentence.startswith(f'{path}, line 1: ')
 
 

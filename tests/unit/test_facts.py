@@ -7,7 +7,7 @@ import pytest
 
 from ironic_traits.deploy import lldp
 from ironic_traits.matching import facts, pci_names, trait_names, traits
-from ironic_traits.matching.facts import Facts
+from ironic_traits.matching.facts import NodeFacts
 from tests.support import real_cpus, yaml_files
 
 ETHTOOL = (real_cpus.SAMPLES / 'ethtool_k').read_text().splitlines()[1:]
@@ -15,7 +15,7 @@ FEATURES = dict((part.strip() for part in line.split(':', 1)) for line in ETHTOO
 
 
 def result(name, inventory, **plugin_data):
-    return facts.MAPS[name](Facts(inventory, plugin_data))
+    return facts.MAPS[name](NodeFacts(inventory, plugin_data))
 
 
 def traits_of(name, inventory, **plugin_data):

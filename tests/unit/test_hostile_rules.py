@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from ironic_traits.matching.facts import Facts
+from ironic_traits.matching.facts import NodeFacts
 from ironic_traits.matching.rules import inspection_rules, rule_evaluation, rule_files, rule_values
 from ironic_traits.matching.rules.inspection_rules import InvalidRules
 from ironic_traits.matching.rules.rule_evaluation import InvalidInventory
@@ -26,7 +26,7 @@ def nested(depth, leaf=1):
 
 def run(inventory, *conditions, actions=(ADD,), **fields):
     rule = inspection_rules.rule({'conditions': list(conditions), 'actions': list(actions), **fields})
-    (result,) = rule_evaluation.evaluate([rule], Facts(inventory, inventory, {'extra': {}})).results
+    (result,) = rule_evaluation.evaluate([rule], NodeFacts(inventory, inventory, {'extra': {}})).results
     return result
 
 
@@ -132,7 +132,7 @@ def test_too_many_values():
 def test_work_is_limited():
     """The work of one rule, and of all rules together, is limited."""
     condition = {'op': '!has', 'args': {'value': '{inventory[x]}', 'member': 'y'}, 'loop': '{inventory[loop]}'}
-    facts = Facts({'x': list(range(1000)), 'loop': list(range(1000))})
+    facts = NodeFacts({'x': list(range(1000)), 'loop': list(range(1000))})
     rules = inspection_rules.parse([
         {'name': f'r{each}', 'conditions': [condition | {'multiple': 'all'}], 'actions': [ADD]} for each in range(100)
     ])  # fmt: skip

@@ -4,10 +4,10 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from ironic_traits.matching.facts import Facts
+from ironic_traits.matching.facts import NodeFacts
 from ironic_traits.matching.rules import inspection_rules, rule_evaluation
 
-FACTS = Facts(
+FACTS = NodeFacts(
     {'cpu': {'count': 8, 'architecture': 'x86_64'}, 'system_vendor': {'product_name': 'ProLiant BL460c'}},
     {'racks': ['A', 'B']},
     {'name': 'n1', 'resource_class': 'gold', 'properties': {'capabilities': 'a:1,b:2'}, 'extra': {'list': [1]}},
@@ -169,7 +169,7 @@ def test_the_limit_refuses_a_rule_as_a_whole():
     assert evaluate(both, limit=None).is_good
 
 
-SECRET = Facts({'bmc_password': 'hush'}, {}, {})
+SECRET = NodeFacts({'bmc_password': 'hush'}, {}, {})
 
 
 def test_sensitive_rules_hide_values():
@@ -202,7 +202,7 @@ def test_sensitive_rules_hide_their_warnings():
 
 def test_only_sensitive_rules_see_secrets():
     """Only sensitive rules see values that the API masks. A change of a value changes both views."""
-    facts = Facts({}, {}, {'driver_info': {'token': '******'}}, {'driver_info': {'token': 'HUSH'}})
+    facts = NodeFacts({}, {}, {'driver_info': {'token': '******'}}, {'driver_info': {'token': 'HUSH'}})
     change = rule('change', ('set-attribute', {'path': 'driver_info/x', 'value': 'CUSTOM_X'}), priority=5)
     names = {'names': ['{node.driver_info[x]}', 'CUSTOM_{node.driver_info[token]}'], 'format': True}
     shown = rule('a', ('add-traits', names))
@@ -214,8 +214,8 @@ def test_only_sensitive_rules_see_secrets():
 def test_facts_of_documents():
     stored = rule_evaluation.facts_of({'inventory': {'a': 1}, 'plugin_data': {'b': 2}}, {'name': 'n'})
     posted = rule_evaluation.facts_of({'inventory': {'a': 1}, 'b': 2}, {'name': 'n'})
-    assert stored == posted == Facts({'a': 1}, {'b': 2}, {'name': 'n'})
-    assert rule_evaluation.facts_of({'inventory': {}, 'plugin_data': None}) == Facts({})
+    assert stored == posted == NodeFacts({'a': 1}, {'b': 2}, {'name': 'n'})
+    assert rule_evaluation.facts_of({'inventory': {}, 'plugin_data': None}) == NodeFacts({})
 
 
 TRAITS = [f'CUSTOM_{letter}' for letter in 'ABCDEF']
@@ -248,7 +248,7 @@ RULES = strategies.lists(
 def test_order_and_repetition_change_nothing(documents, random, limit):
     """A second evaluation, or another order of the rules, gives the same result."""
     rules = [inspection_rules.rule(document, default_name=f'r{number}') for number, document in enumerate(documents)]
-    facts = Facts({'x': 'CUSTOM_X'}, {'tier': 'CUSTOM_A'}, {'name': 'CUSTOM_N'})
+    facts = NodeFacts({'x': 'CUSTOM_X'}, {'tier': 'CUSTOM_A'}, {'name': 'CUSTOM_N'})
     first = rule_evaluation.evaluate(rules, facts, limit)
     assert rule_evaluation.evaluate(rules, facts, limit) == first
     shuffled = list(rules)
@@ -261,7 +261,7 @@ def test_order_and_repetition_change_nothing(documents, random, limit):
 @hypothesis.settings(deadline=None, derandomize=True)
 def test_names_of_rules_change_no_trait(documents, names):
     """Names of rules change no trait, although they decide the order of rules with equal priority."""
-    facts = Facts({'x': 'CUSTOM_X'}, {'tier': 'CUSTOM_A'}, {'name': 'CUSTOM_N'})
+    facts = NodeFacts({'x': 'CUSTOM_X'}, {'tier': 'CUSTOM_A'}, {'name': 'CUSTOM_N'})
 
     # If two rules of one priority change the same value, the last one by name wins.
     changing = [each['priority'] for each in documents if _changes(each)]

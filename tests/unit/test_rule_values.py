@@ -5,7 +5,7 @@ import doctest
 import pytest
 
 from ironic_traits.matching.rules import rule_values
-from ironic_traits.matching.rules.rule_values import InvalidTemplate, Scope, Unknown, Unusable
+from ironic_traits.matching.rules.rule_values import InvalidTemplate, TemplateScope, Unknown, Unusable
 
 FACTS = {
     'cpu': {'flags': ['fpu', 'vme'], 'count': 8, 'model name': 'Xeon', '0': 'zero'},
@@ -14,7 +14,7 @@ FACTS = {
     'bmc_password': 'hush',
     'ipmi': {'user': 'admin', 'password': 'hush', 'auth_token': 'hush'},
 }
-SCOPE = Scope({'name': 'n1', 'extra': {'rack': 'r 7'}}, FACTS, {'dmi': {'x': 1.5}}, item={'path': 'a'}, key='k')
+SCOPE = TemplateScope({'name': 'n1', 'extra': {'rack': 'r 7'}}, FACTS, {'dmi': {'x': 1.5}}, item={'path': 'a'}, key='k')
 
 
 def test_examples():
@@ -84,12 +84,12 @@ def test_unknown(template, reference):
 
 def test_an_item_is_unknown_outside_loops():
     with pytest.raises(Unknown, match='item'):
-        rule_values.expand('{item}', Scope())
+        rule_values.expand('{item}', TemplateScope())
 
 
 def test_facts_are_no_templates():
     """A value of the inventory that looks like a template is not expanded."""
-    scope = Scope(inventory={'x': '{node.driver_info[ipmi_password]}', 'y': '{0.__class__}'})
+    scope = TemplateScope(inventory={'x': '{node.driver_info[ipmi_password]}', 'y': '{0.__class__}'})
     assert rule_values.expand('{inventory[x]}', scope) == '{node.driver_info[ipmi_password]}'
     assert rule_values.expand('a {inventory[y]}', scope) == 'a {0.__class__}'
 
@@ -99,7 +99,7 @@ def test_secrets_are_masked_unless_the_rule_is_sensitive():
     ipmi = {'user': 'admin', 'password': '******', 'auth_token': '******'}
     assert rule_values.expand('{inventory[ipmi]}', SCOPE) == ipmi
     assert 'hush' not in rule_values.expand('all: {inventory[ipmi]}', SCOPE)
-    sensitive = Scope(inventory=FACTS, is_sensitive=True)
+    sensitive = TemplateScope(inventory=FACTS, is_sensitive=True)
     assert rule_values.expand('{inventory[ipmi][password]}', sensitive) == 'hush'
     assert rule_values.expand('{inventory[ipmi]}', sensitive) == FACTS['ipmi']
 
@@ -116,11 +116,11 @@ def test_values_are_copies():
 ])  # fmt: skip
 def test_facts_that_are_too_large(fact):
     with pytest.raises(Unusable, match=r'inventory\[x\] has more than'):
-        rule_values.expand('{inventory[x]}', Scope(inventory={'x': fact}))
+        rule_values.expand('{inventory[x]}', TemplateScope(inventory={'x': fact}))
 
 
 def test_texts_that_are_too_long():
-    scope = Scope(inventory={'x': 'x' * 60_000, 'number': 10**5000})
+    scope = TemplateScope(inventory={'x': 'x' * 60_000, 'number': 10**5000})
     with pytest.raises(Unusable, match='is longer than'):
         rule_values.expand('{inventory[x]}{inventory[x]}', scope)
     with pytest.raises(Unusable, match='too long'):

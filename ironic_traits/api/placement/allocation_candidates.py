@@ -34,7 +34,7 @@ from ironic_traits.api.placement.validation import at
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import failures
 from ironic_traits.placement.candidates import allocation_candidates
-from ironic_traits.placement.candidates.candidate_requests import Group, Request
+from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
 
 #: The minor versions that brought candidates, and further features of requests.
 SINCE = 10
@@ -130,7 +130,7 @@ class AllocationCandidatesController(Resource):
 
 
 def parse(text):
-    """Return the Request of a query string at the newest version.
+    """Return the CandidateRequest of a query string at the newest version.
 
     :raises failures.PlacementFailure: it is not valid.
     """
@@ -140,7 +140,7 @@ def parse(text):
 
 
 def _request(query, minor):
-    """Return the Request of a query."""
+    """Return the CandidateRequest of a query."""
     subtrees = _subtrees(query.getall('same_subtree'))
     groups = _groups(query, minor)
     if minor >= SUBTREES_SINCE:
@@ -153,7 +153,7 @@ def _request(query, minor):
         raise failures.BadRequest(
             reason='The "group_policy" parameter is required when specifying more than one "resources{N}" parameter.'
         )
-    return Request(
+    return CandidateRequest(
         groups=groups,
         limit=limit and min(int(limit[:10]), MAX_INTEGER),
         isolate=policy == 'isolate',
@@ -185,7 +185,7 @@ def _group(query, suffix, minor):
             reason="Invalid query string parameters: Expected 'in_tree' parameter to be a format of uuid. Got: "
             f'{in_tree}'
         )
-    return Group(
+    return CandidateGroup(
         suffix=suffix,
         resources=arguments.resources(resources) if resources is not None else {},
         required=required,

@@ -25,7 +25,7 @@ def dump(minor, request, result):
     """Return the response as JSON bytes; as Chunks if it has many candidates of one provider each.
 
     :param minor: the version.
-    :param request: ironic_traits.placement.candidates.candidate_requests.Request.
+    :param request: ironic_traits.placement.candidates.candidate_requests.CandidateRequest.
     :param result: of ``allocation_candidates.find``.
     """
     requested = {name for group in request.groups for name in group.resources}

@@ -74,7 +74,7 @@ class AppliedRules(types.Base):
 def preview(result):
     """Return a preview of nodes.
 
-    :param result: ironic_traits.inventory.inspection.rule_previews.Preview.
+    :param result: ironic_traits.inventory.inspection.rule_previews.RulePreview.
     """
     return {
         'digest': result.digest,
@@ -97,7 +97,7 @@ def document_preview(evaluation):
 def application(result):
     """Return what a run over nodes has done.
 
-    :param result: ironic_traits.inventory.inspection.rule_applications.Application.
+    :param result: ironic_traits.inventory.inspection.rule_applications.RuleApplication.
     """
     return {
         'selected': len(result.selected.nodes),

@@ -99,11 +99,11 @@ def _marker(name):
 
 
 def _filter(query):
-    """Return the filter for query parameters, an ironic_traits.inventory.traits.trait_catalogue.Filter."""
+    """Return the filter for query parameters, an ironic_traits.inventory.traits.trait_catalogue.CatalogueFilter."""
     flags = {name: query[name] for name in _FLAGS if name in query}
     # Most of the standard traits are on no node: they are listed on request only.
     noted_or_in_use = not (query.get('all') or 'in_use' in query)
-    return trait_catalogue.Filter(**_name_filter(query.get('name')), **flags, noted_or_in_use=noted_or_in_use)
+    return trait_catalogue.CatalogueFilter(**_name_filter(query.get('name')), **flags, noted_or_in_use=noted_or_in_use)
 
 
 def _name_filter(text):

@@ -26,7 +26,7 @@ from ironic_traits.api.v1 import node_fields
 from ironic_traits.client import VERSION, Client, Failed
 from ironic_traits.cmd.importing import new_nodes
 from ironic_traits.context import Context
-from ironic_traits.db.one_transaction import Lost, OneTransaction
+from ironic_traits.db.one_transaction import OneTransaction, TransactionLost
 from ironic_traits.db.statements.types import read_clock
 from ironic_traits.inventory.nodes import new_nodes as inventory
 from ironic_traits.inventory.nodes import nodes
@@ -95,7 +95,7 @@ class LocalClient(Client):
         """
         try:
             node_states.place(self._service, uuid, **states)
-        except (failures.Failure, Lost, DBError) as error:
+        except (failures.Failure, TransactionLost, DBError) as error:
             raise Failed(http.HTTPStatus.CONFLICT, '', {'error_message': str(error)}) from error
 
     def read_ahead(self, items: Sequence[Item], source: str | None = None) -> Sequence[Item]:

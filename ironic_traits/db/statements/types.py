@@ -89,7 +89,7 @@ class Json(sa.types.TypeDecorator):
         return None if value is None else orjson.loads(value)
 
 
-class Names(sa.types.TypeDecorator):
+class NameList(sa.types.TypeDecorator):
     """Names in one string, joined by commas, which names cannot contain. It is read as a sorted list, NULL as []."""
 
     impl = sa.Text
@@ -100,11 +100,11 @@ class Names(sa.types.TypeDecorator):
 
 
 def names_in(column: sa.ColumnElement[Any]) -> sa.ColumnElement[list[str]]:
-    """Return the aggregate function that joins the names in a column, of the type Names.
+    """Return the aggregate function that joins the names in a column, of the type NameList.
 
     With it, one statement reads many nodes or providers with the traits of each. A join would multiply the rows.
     """
-    return sa.type_coerce(joined(column), Names())
+    return sa.type_coerce(joined(column), NameList())
 
 
 def joined(column: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:

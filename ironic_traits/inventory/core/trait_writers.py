@@ -27,11 +27,11 @@ class Actor(Protocol):
         """The project; None without a project."""
 
 
-class Request(Actor, Database, Protocol):
+class WritingActor(Actor, Database, Protocol):
     """An Actor with its database: a Context, or a Service."""
 
 
-class Writer(NamedTuple):
+class TraitAuthor(NamedTuple):
     """A writer of traits.
 
     :ivar source: name of the source.
@@ -45,22 +45,22 @@ class Writer(NamedTuple):
 
 
 #: The writer of rows from before writers were recorded. Their ``writer_id`` is NULL.
-UNKNOWN = Writer(OPERATOR)
+UNKNOWN = TraitAuthor(OPERATOR)
 
 
 class Writers:
     """The cache of the ids in a process. ``service.Service`` has one."""
 
     def __init__(self) -> None:
-        self._ids: dict[Writer, int] = {}
-        self._writers: dict[int, Writer] = {}
+        self._ids: dict[TraitAuthor, int] = {}
+        self._writers: dict[int, TraitAuthor] = {}
 
-    def id_of(self, context: Request, source: str) -> int:
+    def id_of(self, context: WritingActor, source: str) -> int:
         """Return the id of the writer of a request.
 
         Call it before the transaction: a new writer is stored in a separate transaction.
         """
-        writer = Writer(source, context.user_id or '', context.project_id or '')
+        writer = TraitAuthor(source, context.user_id or '', context.project_id or '')
         if writer not in self._ids:
             self._remember(writer, _store(context, writer))
         return self._ids[writer]
@@ -74,7 +74,7 @@ class Writers:
         :param actor: the author of the write.
         :returns: {source: id}.
         """
-        writers = {source: Writer(source, actor.user_id or '', actor.project_id or '') for source in sources}
+        writers = {source: TraitAuthor(source, actor.user_id or '', actor.project_id or '') for source in sources}
         for writer_id, writer in _select(connection, [each for each in writers.values() if each not in self._ids]):
             self._remember(writer, writer_id)
         missing = [each for each in writers.values() if each not in self._ids]
@@ -83,7 +83,7 @@ class Writers:
         new = {writer: writer_id for writer_id, writer in _select(connection, missing)}
         return {source: new.get(writer) or self._ids[writer] for source, writer in writers.items()}
 
-    def writer(self, connection: sa.Connection, writer_id: int | None) -> Writer:
+    def writer(self, connection: sa.Connection, writer_id: int | None) -> TraitAuthor:
         """Return the writer with an id.
 
         :param writer_id: value of a column ``writer_id``.
@@ -96,7 +96,7 @@ class Writers:
             row = connection.execute(statement).first()
             if row is None:
                 return UNKNOWN
-            self._remember(Writer(*row), writer_id)
+            self._remember(TraitAuthor(*row), writer_id)
         return self._writers[writer_id]
 
     def source(self, connection: sa.Connection, writer_id: int | None) -> str:
@@ -108,14 +108,14 @@ class Writers:
         self._ids.clear()
         self._writers.clear()
 
-    def _remember(self, writer: Writer, writer_id: int) -> None:
+    def _remember(self, writer: TraitAuthor, writer_id: int) -> None:
         self._writers[writer_id] = writer
         self._ids[writer] = writer_id
 
 
 def ensure(database: Database, source: str) -> None:
     """Store the writer of requests without a user, unless it exists, in a separate transaction."""
-    _store(database, Writer(source))
+    _store(database, TraitAuthor(source))
 
 
 def of_source(source: str) -> sa.Select:
@@ -123,19 +123,19 @@ def of_source(source: str) -> sa.Select:
     return sa.select(tables.trait_writers.c.id).where(tables.trait_writers.c.source == source)
 
 
-def _select(connection: sa.Connection, writers: Collection[Writer]) -> list[tuple[int, Writer]]:
-    """Return the writers that are stored, [(id, Writer), …]. All must have the same user and project."""
+def _select(connection: sa.Connection, writers: Collection[TraitAuthor]) -> list[tuple[int, TraitAuthor]]:
+    """Return the writers that are stored, [(id, TraitAuthor), …]. All must have the same user and project."""
     if not writers:
         return []
     columns, (_, user_id, project_id) = tables.trait_writers.c, next(iter(writers))
     same = (columns.user_id == user_id, columns.project_id == project_id)
     statement = sa.select(columns.id, columns.source, columns.user_id, columns.project_id)
     rows = connection.execute(statement.where(columns.source.in_([each.source for each in writers]), *same))
-    return [(row.id, Writer(*row[1:])) for row in rows]
+    return [(row.id, TraitAuthor(*row[1:])) for row in rows]
 
 
 @retried
-def _store(database: Database, writer: Writer) -> int:
+def _store(database: Database, writer: TraitAuthor) -> int:
     """Insert a writer unless it exists, and return its id."""
     columns = tables.trait_writers.c
     with database.write() as connection:

@@ -10,7 +10,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.insert import insert_missing
 from ironic_traits.db.statements.types import now
-from ironic_traits.deploy.inspected_interfaces import Ports
+from ironic_traits.deploy.inspected_interfaces import PortChanges
 from ironic_traits.inventory.records.ports import PORTS, adopt_network, check_networks
 from ironic_traits.inventory.records.records import new_row, stored
 
@@ -23,7 +23,7 @@ _COLUMNS = tuple(
 )
 
 
-def write(connection: sa.Connection, node_uuid: str, ports: Ports, max_ports: int) -> list[str]:
+def write(connection: sa.Connection, node_uuid: str, ports: PortChanges, max_ports: int) -> list[str]:
     """Add, change and delete the ports of a node.
 
     :param connection: connection of a writer that has taken the node's lock.
@@ -60,7 +60,9 @@ def write(connection: sa.Connection, node_uuid: str, ports: Ports, max_ports: in
     ] + problems
 
 
-def _networks(connection: sa.Connection, rows: Sequence[sa.Row], ports: Ports) -> tuple[dict[str, Values], list[str]]:
+def _networks(
+    connection: sa.Connection, rows: Sequence[sa.Row], ports: PortChanges
+) -> tuple[dict[str, Values], list[str]]:
     """Return the changes of physical networks: {MAC address: changes}, and sentences about what is left out.
 
     All ports of a portgroup have the same physical network. Otherwise those of its ports stay.
@@ -90,7 +92,7 @@ def _row(node_uuid: str, mac: str, port: Mapping[str, Any]) -> Values:
     return stored(PORTS, new_row(PORTS, {**defaults, **port, 'node_uuid': node_uuid, 'address': mac}))
 
 
-def _changes(row: sa.Row, ports: Ports) -> Values:
+def _changes(row: sa.Row, ports: PortChanges) -> Values:
     changes: Values = {}
     is_booting = ports.booting is not None and row.address in ports.booting
     if ports.booting is not None and row.pxe_enabled != is_booting:

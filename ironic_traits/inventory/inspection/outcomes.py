@@ -19,7 +19,7 @@ from ironic_traits.inventory.core import history, origins
 from ironic_traits.inventory.core.single_node import change, take
 from ironic_traits.inventory.holds import allocations
 from ironic_traits.inventory.inspection import inspections
-from ironic_traits.inventory.provisioning.transitions import NEVER, Claim, end_claim, move, replace
+from ironic_traits.inventory.provisioning.transitions import NEVER, Lease, end_claim, move, replace
 
 _SETTLED = (
     tables.nodes.c.provision_state,
@@ -36,13 +36,13 @@ _SETTLED = (
 _FAULTS = {'clean': 'clean failure', 'service': 'service failure'}
 
 
-Outcome = base.Done | base.Later | step_runs.Held | base.WorkFailed
+Outcome = base.Done | base.Later | step_runs.StepHeld | base.WorkFailed
 
 
-def settle(context: Context, claim: Claim, outcome: Outcome) -> bool:
+def settle(context: Context, claim: Lease, outcome: Outcome) -> bool:
     """Store the outcome of a claimed transition.
 
-    :param outcome: ironic_traits.deploy.base.Done or Later, step_runs.Held, or the WorkFailed that the driver raised.
+    :param outcome: base.Done or Later, step_runs.StepHeld, or the WorkFailed that the driver raised.
     :returns: whether the claim was still valid. If not, nothing is changed.
     :raises failures.NodeNotFound: there is no such node.
     """
@@ -54,7 +54,7 @@ def settle(context: Context, claim: Claim, outcome: Outcome) -> bool:
 
 
 @retried
-def _settle(context: Context, claim: Claim, outcome: Outcome) -> bool:
+def _settle(context: Context, claim: Lease, outcome: Outcome) -> bool:
     with context.write() as connection:
         node = take(connection, claim.node, *_SETTLED)
         same_claim = tables.transitions.c.node_id == node.id, tables.transitions.c.lease == claim.lease
@@ -68,7 +68,7 @@ def _settle(context: Context, claim: Claim, outcome: Outcome) -> bool:
             node = take(connection, claim.node, *_SETTLED)
         if isinstance(outcome, base.Later):
             _postpone(connection, node, claim, moment, _within_limit(context, claim, outcome.seconds))
-        elif isinstance(outcome, step_runs.Held):
+        elif isinstance(outcome, step_runs.StepHeld):
             move(connection, node, 'hold', moment, author, reservation=None)
             end_claim(connection, node, NEVER, phase=claim.phase + 1)
         elif isinstance(outcome, base.Done) and row.steps and row.step_index + 1 < len(row.steps):
@@ -109,13 +109,13 @@ def give_up(context: Context, ident: str, reason: str) -> str | None:
         return None
 
 
-def _within_limit(context: Context, claim: Claim, seconds: float) -> float:
+def _within_limit(context: Context, claim: Lease, seconds: float) -> float:
     limit = time_limits.seconds(context.conf.deploy, claim.action, claim.arguments)
     # The driver has to be called when the limit is reached at the latest, so that the timeout is detected.
     return min(seconds, max(limit - claim.seconds, 0)) if limit else seconds
 
 
-def _postpone(connection: sa.Connection, node: sa.Row, claim: Claim, moment: datetime.datetime, seconds: float) -> None:
+def _postpone(connection: sa.Connection, node: sa.Row, claim: Lease, moment: datetime.datetime, seconds: float) -> None:
     if claim.action != 'power' and states.follow(node.provision_state, 'wait'):
         # The lock is released while the node waits, so that it can be aborted or deleted.
         move(connection, node, 'wait', moment, reservation=None)
@@ -145,7 +145,7 @@ def _facts(node: sa.Row, done: base.Done) -> Values:
 def _finish(
     connection: sa.Connection,
     node: sa.Row,
-    claim: Claim,
+    claim: Lease,
     moment: datetime.datetime,
     done: base.Done,
     author: history.Author,
@@ -199,7 +199,7 @@ def _clean_after(
 def _give_up(
     connection: sa.Connection,
     node: sa.Row,
-    claim: Claim | sa.Row,
+    claim: Lease | sa.Row,
     moment: datetime.datetime,
     error: base.WorkFailed,
     author: history.Author,

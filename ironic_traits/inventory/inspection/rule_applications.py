@@ -33,7 +33,7 @@ _BATCH_SECONDS, _SECONDS = 2, 20
 
 
 @dataclasses.dataclass
-class Application:
+class RuleApplication:
     """The result of a run on nodes.
 
     :ivar selected: the selected nodes.
@@ -68,7 +68,7 @@ class Application:
 
 def execute(
     context: Context, grant: Grant, selection: Selection, digest: str, limit: int, marker: str | None
-) -> Application:
+) -> RuleApplication:
     """Run the rules in force on the stored data of nodes.
 
     :param digest: digest of a preview of the rules in force.
@@ -87,7 +87,7 @@ def execute(
     if current != digest:
         raise failures.PreviewOutdated(current)
     nodes, following = selected.page(start, limit)
-    result = Application(selected, marker=following)
+    result = RuleApplication(selected, marker=following)
     end, begin = time.monotonic() + _SECONDS, 0
     while begin < len(nodes):
         runs, locked, considered = _batch(context, selected, nodes[begin : begin + BATCH], rules)

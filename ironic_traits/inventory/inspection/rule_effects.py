@@ -22,7 +22,7 @@ from ironic_traits.inventory.core.single_node import change
 from ironic_traits.inventory.holds import node_guards
 from ironic_traits.inventory.records.ports import adopt_network, check_networks
 from ironic_traits.matching.rules import rule_changes
-from ironic_traits.matching.rules.rule_changes import FIELDS, Change, InvalidPath
+from ironic_traits.matching.rules.rule_changes import FIELDS, InvalidPath, RuleChange
 from ironic_traits.matching.rules.rule_evaluation import Evaluation
 from ironic_traits.resources.values import differ
 
@@ -66,7 +66,7 @@ def carry_out(connection: sa.Connection, node: sa.Row, evaluation: Evaluation) -
     return refused
 
 
-def _applied(fields: Values, changes: Iterable[Change]) -> Values:
+def _applied(fields: Values, changes: Iterable[RuleChange]) -> Values:
     """Return the fields of a node after changes."""
     document: Mapping[str, Any] = fields
     for each in changes:
@@ -133,7 +133,7 @@ class _Ports:
         self._before: dict[str, Values] | None = None
         self._after: dict[str, Values] = {}
 
-    def apply(self, changes: Iterable[Change]) -> None:
+    def apply(self, changes: Iterable[RuleChange]) -> None:
         """Apply the changes of one rule.
 
         :raises _Refused: a change is not allowed. Then none is applied.

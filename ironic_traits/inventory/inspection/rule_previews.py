@@ -8,7 +8,7 @@ from ironic_traits.deploy import inspection_hooks
 from ironic_traits.inventory.core.node_selection import Selection
 from ironic_traits.inventory.inspection import rule_runs, rule_selection
 from ironic_traits.inventory.inspection.rule_runs import Run
-from ironic_traits.matching.facts import Facts
+from ironic_traits.matching.facts import NodeFacts
 from ironic_traits.matching.rules import rule_digest, rule_evaluation
 from ironic_traits.matching.rules.inspection_rules import Rule
 from ironic_traits.matching.rules.rule_evaluation import Evaluation
@@ -30,7 +30,7 @@ class Draft(NamedTuple):
     without: Sequence[str] = ()
 
 
-class Preview(NamedTuple):
+class RulePreview(NamedTuple):
     """The changes that rules would make on nodes.
 
     :ivar digest: digest for the execution.
@@ -47,7 +47,7 @@ class Preview(NamedTuple):
 
 def of_nodes(
     context: Context, grant: Grant, draft: Draft, selection: Selection, limit: int, marker: str | None
-) -> Preview:
+) -> RulePreview:
     """Return the changes that rules would make on nodes.
 
     :param limit: maximum number of nodes on the page.
@@ -65,7 +65,7 @@ def of_nodes(
         runs, considered = rule_runs.decide(context, connection, nodes, rules, _SECONDS)
         if considered < len(nodes):
             following = nodes[considered - 1].uuid
-    return Preview(selected.digest(rule_digest.of_rules(rules)), selected, runs, following)
+    return RulePreview(selected.digest(rule_digest.of_rules(rules)), selected, runs, following)
 
 
 def of_document(context: Context, draft: Draft, document: Any, node: Mapping[str, Any]) -> Evaluation:
@@ -76,7 +76,7 @@ def of_document(context: Context, draft: Draft, document: Any, node: Mapping[str
     :raises failures.InvalidInput: ``draft.without`` names a rule that is not in force.
     :raises rule_evaluation.InvalidInventory: the document is not the data of an inspection.
     """
-    facts: Facts = inspection_hooks.read_facts(context.conf.inspection, rule_evaluation.facts_of(document, node))
+    facts: NodeFacts = inspection_hooks.read_facts(context.conf.inspection, rule_evaluation.facts_of(document, node))
     with context.read() as connection:
         rules = rule_selection.rules(context, connection, draft.rules, draft.without)
     return rule_evaluation.evaluate(rules, facts, context.conf.inventory.max_traits_per_node)

@@ -53,7 +53,7 @@ class Run(NamedTuple):
 
     node: sa.Row
     evaluation: Evaluation
-    stored: trait_store.Stored
+    stored: trait_store.StoredTraits
     settled: rule_holds.Settled
     mismatches: Replacement
     failures: dict[str, str]
@@ -144,7 +144,7 @@ def _decide(
 
 
 def _run(
-    node: sa.Row, evaluation: Evaluation, stored: trait_store.Stored, before: Mapping[str, str], limit: int
+    node: sa.Row, evaluation: Evaluation, stored: trait_store.StoredTraits, before: Mapping[str, str], limit: int
 ) -> Run:
     if evaluation.failure is not None:
         # A rule ends the inspection. Then the results of the other rules do not count.

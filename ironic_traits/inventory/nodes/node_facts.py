@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.statements.types import Json
 from ironic_traits.inventory.core import secrets
-from ironic_traits.matching.facts import Facts
+from ironic_traits.matching.facts import NodeFacts
 from ironic_traits.resources.nodes import NODES
 
 #: The fields that rules may see. Traits are not among them: the result of a rule must not depend on earlier results.
@@ -28,12 +28,12 @@ class Fields(NamedTuple):
     shown: dict[str, Any]
     unmasked: dict[str, Any]
 
-    def with_data(self, document: Mapping[str, Any]) -> Facts:
+    def with_data(self, document: Mapping[str, Any]) -> NodeFacts:
         """Return the facts about the node.
 
         :param document: data of its inspection: {'inventory': {…}, 'plugin_data': {…}}.
         """
-        return Facts(document['inventory'], document.get('plugin_data') or {}, self.shown, self.unmasked)
+        return NodeFacts(document['inventory'], document.get('plugin_data') or {}, self.shown, self.unmasked)
 
 
 def read_all(connection: sa.Connection, node_ids: Collection[int], fields: Collection[str]) -> dict[int, Fields]:

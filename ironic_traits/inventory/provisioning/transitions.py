@@ -29,7 +29,7 @@ NEVER = datetime.datetime(9999, 1, 1)  # noqa: DTZ001, times in the database hav
 
 
 @dataclasses.dataclass(frozen=True)
-class Claim:
+class Lease:
     """A transition that a worker has claimed.
 
     :ivar node: uuid of the node.
@@ -140,13 +140,13 @@ def due(service: Parts, limit: int) -> list[str]:
 
 
 @retried
-def claim(service: Parts, uuid: str) -> Claim | None:
+def claim(service: Parts, uuid: str) -> Lease | None:
     """Claim the transition of a node.
 
     A node in a wait state moves back to the working state, and gets the lock (``reservation``) of this host.
 
     :param uuid: uuid of the node.
-    :returns: Claim; None if there is no transition that is due and not claimed, or the workers of this process have
+    :returns: Lease; None if there is no transition that is due and not claimed, or the workers of this process have
         another conductor group or lack the node's driver.
     :raises failures.NodeNotFound: there is no such node.
     """
@@ -172,7 +172,7 @@ def claim(service: Parts, uuid: str) -> Claim | None:
             move(connection, node, 'resume', moment, reservation=service.conf.host)
         row = connection.execute(sa.select(tables.transitions).where(tables.transitions.c.node_id == node.id)).one()
         seconds = (moment - row.begun_at).total_seconds()
-        return Claim(
+        return Lease(
             node=node.uuid,
             lease=lease,
             action=row.action,
@@ -185,7 +185,7 @@ def claim(service: Parts, uuid: str) -> Claim | None:
 
 
 @retried
-def begin(service: Parts, claim: Claim, planned: Sequence[dict[str, Any]]) -> bool:
+def begin(service: Parts, claim: Lease, planned: Sequence[dict[str, Any]]) -> bool:
     """Store the steps of a claimed transition, and store the first one in the node.
 
     :param planned: the steps in their order, at least one.

@@ -37,7 +37,7 @@ INSPECTION_RULES = Kind(
 _Version = tuple[str, datetime.datetime, datetime.datetime | None]
 
 
-class Rules:
+class RuleCache:
     """The rules that a process has parsed. ``service.Service`` has one.
 
     :param built_in: the result of ``built_in``.

@@ -13,7 +13,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.types import names_in
 from ironic_traits.inventory.core import node_consumers, node_filters, trait_filters
 from ironic_traits.inventory.core.eligibility import OF_NODE
-from ironic_traits.matching.rebuilds import Held, check
+from ironic_traits.matching.rebuilds import HeldProvider, check
 from ironic_traits.matching.requests import Request
 
 
@@ -35,11 +35,11 @@ def fulfil(context: Context, instance: str, request: Request) -> list[dict[str, 
     return check(request, sorted(visible, key=lambda each: each.uuid))
 
 
-def _nodes(context: Context, connection: sa.Connection, instance: str) -> list[Held | None]:
+def _nodes(context: Context, connection: sa.Connection, instance: str) -> list[HeldProvider | None]:
     """Return the nodes that an instance is deployed on, has reserved, or has an allocation of.
 
-    :returns: [Held, …] with the node's own traits, which a deploy checks. An item is None if the caller may not see the
-        node.
+    :returns: [HeldProvider, …] with the node's own traits, which a deploy checks. An item is None if the caller may not
+        see the node.
     """
     held_by_instance = sa.or_(
         tables.nodes.c.instance_uuid == instance,
@@ -47,15 +47,15 @@ def _nodes(context: Context, connection: sa.Connection, instance: str) -> list[H
         node_consumers.allocated_to(instance),
     )
     return [
-        Held(row.uuid, frozenset(row.traits), True) if row.seen else None
+        HeldProvider(row.uuid, frozenset(row.traits), True) if row.seen else None
         for row in connection.execute(
             sa.select(tables.nodes.c.uuid, trait_filters.JOINED, node_filters.seen(context)).where(held_by_instance)
         )
     ]
 
 
-def _others(context: Context, connection: sa.Connection, instance: str) -> list[Held]:
-    """Return the providers other than nodes that an instance has allocations of, as [Held, …].
+def _others(context: Context, connection: sa.Connection, instance: str) -> list[HeldProvider]:
+    """Return the providers other than nodes that an instance has allocations of, as [HeldProvider, …].
 
     A caller who may see all nodes may name a consumer of any project, other callers only one of their own project.
     """
@@ -77,4 +77,4 @@ def _others(context: Context, connection: sa.Connection, instance: str) -> list[
         .where(tables.resource_providers.c.node_id.is_(None), tables.resource_providers.c.id.in_(allocated))
         .group_by(tables.resource_providers.c.uuid)
     )
-    return [Held(row.uuid, frozenset(row.traits), False) for row in connection.execute(statement)]
+    return [HeldProvider(row.uuid, frozenset(row.traits), False) for row in connection.execute(statement)]

@@ -22,9 +22,9 @@ from ironic_traits.inventory.core import history, node_providers
 from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import MOMENT, lock, read
 from ironic_traits.inventory.core.trait_filters import JOINED
-from ironic_traits.inventory.core.trait_writers import Writer
+from ironic_traits.inventory.core.trait_writers import TraitAuthor
 from ironic_traits.inventory.traits import trait_store
-from ironic_traits.inventory.traits.trait_store import Hold, Stored
+from ironic_traits.inventory.traits.trait_store import Hold, StoredTraits
 from ironic_traits.matching import sources
 from ironic_traits.matching.sources import OPERATOR, Edit, Traits
 
@@ -54,31 +54,31 @@ class NodeEdit(NamedTuple):
     """
 
     node: sa.Row
-    stored: Stored
+    stored: StoredTraits
     edit: Edit
 
 
-class Held(NamedTuple):
+class ShownHold(NamedTuple):
     """A source's hold on a trait, or a veto.
 
-    :ivar writer: the Writer who stored it.
+    :ivar writer: the TraitAuthor who stored it.
     :ivar since: datetime by the database's clock; None if it is unknown.
     """
 
-    writer: Writer
+    writer: TraitAuthor
     since: datetime.datetime | None
 
 
 class Details(NamedTuple):
     """The traits of a node with their sources.
 
-    :ivar traits: {trait: [Held, …]}, sorted by name. The source that has held the trait the longest comes first. The
-        hold of Placement clients comes last.
-    :ivar vetoes: {trait: Held}, sorted by name.
+    :ivar traits: {trait: [ShownHold, …]}, sorted by name. The source that has held the trait the longest comes first.
+        The hold of Placement clients comes last.
+    :ivar vetoes: {trait: ShownHold}, sorted by name.
     """
 
-    traits: dict[str, list[Held]]
-    vetoes: dict[str, Held]
+    traits: dict[str, list[ShownHold]]
+    vetoes: dict[str, ShownHold]
 
 
 def list_all(context: Context, grant: Grant) -> list[str]:
@@ -112,13 +112,13 @@ def details_of(context: Context, connection: sa.Connection, node_ids: Collection
     return {node_id: _details(context, connection, one) for node_id, one in stored.items()}
 
 
-def _details(context: Context, connection: sa.Connection, stored: Stored) -> Details:
-    def shown(hold: Hold) -> Held:
-        return Held(context.service.writers.writer(connection, hold.writer_id), hold.since)
+def _details(context: Context, connection: sa.Connection, stored: StoredTraits) -> Details:
+    def shown(hold: Hold) -> ShownHold:
+        return ShownHold(context.service.writers.writer(connection, hold.writer_id), hold.since)
 
     traits = {name: [shown(hold) for hold in holds.values()] for name, holds in stored.traits.holders.items()}
     for name in stored.foreign:
-        traits.setdefault(name, []).append(Held(Writer(sources.PLACEMENT), None))
+        traits.setdefault(name, []).append(ShownHold(TraitAuthor(sources.PLACEMENT), None))
     vetoes = {name: shown(hold) for name, hold in sorted(stored.traits.vetoes.items())}
     return Details(dict(sorted(traits.items())), vetoes)
 

@@ -7,9 +7,9 @@ import sqlalchemy as sa
 from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
-from ironic_traits.db.statements.types import Names
+from ironic_traits.db.statements.types import NameList
 from ironic_traits.inventory.core import history, single_node, trait_filters
-from ironic_traits.matching.past_traits import Change, before
+from ironic_traits.matching.past_traits import TraitChange, before
 
 _ENTRIES = tables.node_history.c
 
@@ -35,7 +35,7 @@ def list_all(context: Context, grant: Grant, at: datetime.datetime) -> list[str]
             raise failures.TraitsNotKnown(
                 node=node.uuid, at=_text(at), begin=_begin(history.first_moment(connection, node.uuid))
             )
-    return sorted(before(present.added, (Change(row.added, row.removed) for row in since)))
+    return sorted(before(present.added, (TraitChange(row.added, row.removed) for row in since)))
 
 
 def _statement(node_uuid: str, at: datetime.datetime) -> sa.Select:
@@ -57,7 +57,7 @@ def _statement(node_uuid: str, at: datetime.datetime) -> sa.Select:
     last = sa.select(sa.func.max(_ENTRIES.id)).where(of_node, _ENTRIES.created_at <= at, ~created_later)
     present = sa.select(
         *(sa.literal_column('0').label('part'), last.scalar_subquery().label('id')),
-        *(trait_filters.JOINED.label('added'), sa.type_coerce(sa.null(), Names()).label('removed')),
+        *(trait_filters.JOINED.label('added'), sa.type_coerce(sa.null(), NameList()).label('removed')),
     ).where(tables.nodes.c.uuid == node_uuid)
     since = sa.select(sa.literal_column('1'), _ENTRIES.id, _ENTRIES.added, _ENTRIES.removed).where(
         of_node,

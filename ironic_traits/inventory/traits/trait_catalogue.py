@@ -29,7 +29,7 @@ _NOTES = tables.trait_notes.c
 _COLUMNS = (tables.traits.c.name, _NOTES.description, _NOTES.retired, _NOTES.replaced_by)
 
 
-class Trait(NamedTuple):
+class CatalogueTrait(NamedTuple):
     """A trait in the catalogue.
 
     :ivar description: text; None if there is none.
@@ -50,7 +50,7 @@ class Trait(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Filter:
+class CatalogueFilter:
     """Conditions on the traits of a list. All of them must hold. None means no condition.
 
     :ivar names: the trait is one of these.
@@ -69,11 +69,13 @@ class Filter:
     noted_or_in_use: bool = False
 
 
-def find(context: Context, grant: Grant, trait_filter: Filter, page: Page) -> tuple[list[Trait], bool]:
+def find(
+    context: Context, grant: Grant, trait_filter: CatalogueFilter, page: Page
+) -> tuple[list[CatalogueTrait], bool]:
     """List traits, sorted by name.
 
     :param page: the page. Its marker is the name of the last trait of the previous page.
-    :returns: ([Trait, …], whether there are more). Only the nodes that the caller may see count.
+    :returns: ([CatalogueTrait, …], whether there are more). Only the nodes that the caller may see count.
     """
     visible = node_filters.visible(context, grant)
     statement = _select().where(*_conditions(trait_filter, visible)).order_by(tables.traits.c.name)
@@ -84,7 +86,7 @@ def find(context: Context, grant: Grant, trait_filter: Filter, page: Page) -> tu
         return _traits(context, connection, rows[: page.limit], visible), len(rows) > page.limit
 
 
-def get(context: Context, grant: Grant, name: str) -> Trait:
+def get(context: Context, grant: Grant, name: str) -> CatalogueTrait:
     """Return a trait. Only the nodes that the caller may see count.
 
     :param name: any string.
@@ -100,7 +102,7 @@ def get(context: Context, grant: Grant, name: str) -> Trait:
         return _traits(context, connection, [row], visible)[0]
 
 
-def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]) -> Trait:
+def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]) -> CatalogueTrait:
     """Change the note of a trait in the catalogue, and return the trait. Add the name if it is new.
 
     :param name: a valid trait.
@@ -183,7 +185,7 @@ def _select() -> sa.Select:
     return sa.select(*_COLUMNS).outerjoin(tables.trait_notes, _NOTES.trait == tables.traits.c.name)
 
 
-def _conditions(trait_filter: Filter, visible: Sequence[Condition]) -> Iterator[Condition]:
+def _conditions(trait_filter: CatalogueFilter, visible: Sequence[Condition]) -> Iterator[Condition]:
     name = tables.traits.c.name
     if trait_filter.names is not None:
         yield name.in_(sorted(trait_filter.names))
@@ -244,7 +246,7 @@ def _of(node_id: sa.Column, visible: Sequence[Condition]) -> list[Condition]:
 
 def _traits(
     context: Context, connection: sa.Connection, rows: Sequence[sa.Row], visible: Sequence[Condition]
-) -> list[Trait]:
+) -> list[CatalogueTrait]:
     """Return the traits of rows with _COLUMNS, with their numbers of nodes."""
     trait_names = [row.name for row in rows]
     # node_traits has one row for each trait of a node. node_trait_sources has one row for each further source.
@@ -257,7 +259,7 @@ def _traits(
     for (name, source), count in sorted((first + further + _foreign_traits(connection, trait_names, visible)).items()):
         sources[name][source] = count
     return [
-        Trait(
+        CatalogueTrait(
             row.name,
             row.description or trait_descriptions.standard().get(row.name),
             row.name.startswith(names.PREFIX),

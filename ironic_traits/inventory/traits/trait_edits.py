@@ -38,7 +38,7 @@ _SET_RULE, _DELETE_RULE = 'baremetal:node:traits:set', 'baremetal:node:traits:de
 _LOG_EVERY = 5000
 
 
-class Effects:
+class EditEffects:
     """The changes of an edit on all selected nodes.
 
     :param edit: BulkEdit.
@@ -89,20 +89,20 @@ class Effects:
             self.locked_nodes += [each] if self.locked <= self._most else []
 
 
-class Preview(NamedTuple):
+class EditPreview(NamedTuple):
     """The changes that an edit would make.
 
-    :ivar effects: Effects on all selected nodes.
+    :ivar effects: EditEffects on all selected nodes.
     :ivar nodes: one page of the nodes that would change, or would not get a vetoed trait: [NodeEdit, …].
     :ivar has_more: whether there are more of these nodes after the page.
     """
 
-    effects: Effects
+    effects: EditEffects
     nodes: list[NodeEdit]
     has_more: bool
 
 
-def preview(context: Context, grant: Grant, edit: BulkEdit, selection: Selection, page: Page) -> Preview:
+def preview(context: Context, grant: Grant, edit: BulkEdit, selection: Selection, page: Page) -> EditPreview:
     """Return the changes that an edit would make. Nothing is locked: the execution checks the digest.
 
     :param page: the page of the nodes, which are sorted by id.
@@ -127,10 +127,10 @@ def preview(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
                 is_shown = each.node.id > start and (each.edit.changes or each.edit.refused)
                 if is_shown and len(nodes) <= page.limit:
                     nodes.append(each)
-    return Preview(effects, nodes[: page.limit], len(nodes) > page.limit)
+    return EditPreview(effects, nodes[: page.limit], len(nodes) > page.limit)
 
 
-def execute(context: Context, grant: Grant, edit: BulkEdit, selection: Selection, digest: str) -> Effects:
+def execute(context: Context, grant: Grant, edit: BulkEdit, selection: Selection, digest: str) -> EditEffects:
     """Edit the traits of all selected nodes, or of none.
 
     :param digest: digest of a preview.
@@ -153,7 +153,7 @@ def execute(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
 @retried
 def _execute(
     context: Context, requested: Collection[str], grant: Grant, edit: BulkEdit, selection: Selection, digest: str
-) -> Effects:
+) -> EditEffects:
     """Execute an edit as ``execute`` does. The table ``traits`` should have all names in ``requested``."""
     writer_id = context.service.writers.id_of(context, edit.source or OPERATOR)
     with context.write() as connection:
@@ -185,7 +185,7 @@ def _execute(
 
 def _write_all(
     context: Context, connection: sa.Connection, edit: BulkEdit, selected: Sequence[sa.Row], writer_id: int, write: bool
-) -> Effects:
+) -> EditEffects:
     """Write an edit of nodes, and return its effects.
 
     It is written before the digest is complete. If the digest then differs, the caller rolls back the transaction.
@@ -244,14 +244,14 @@ def _check_unlocked(context: Context, connection: sa.Connection, edit: BulkEdit,
         _check_work(effects)
 
 
-def _check_work(effects: Effects) -> None:
+def _check_work(effects: EditEffects) -> None:
     if effects.locked:
         node = effects.locked_nodes[0].node
         raise failures.NodeLocked(node=node.uuid, host=node.reservation)
 
 
-def _effects(context: Context, edit: BulkEdit) -> Effects:
-    return Effects(edit, context.conf.inventory.max_traits_per_node, context.conf.api.max_limit)
+def _effects(context: Context, edit: BulkEdit) -> EditEffects:
+    return EditEffects(edit, context.conf.inventory.max_traits_per_node, context.conf.api.max_limit)
 
 
 def exceeding(context: Context, nodes: Sequence[Mapping[str, Any]], count: int) -> failures.EditExceedsLimit:

@@ -33,7 +33,7 @@ class Hold(NamedTuple):
     since: datetime.datetime | None
 
 
-class Stored(NamedTuple):
+class StoredTraits(NamedTuple):
     """The stored traits of a node.
 
     :ivar traits: the node's own traits, with their holds, and its vetoes.
@@ -131,13 +131,13 @@ def columns(connection: sa.Connection, adds: bool) -> tuple[sa.ColumnElement[Any
     return (_OWN_STRING, _HAS_MORE, _FOREIGN_STRING) if adds else (_OWN_STRING, _HAS_MORE)
 
 
-def read(connection: sa.Connection, writers: Writers, node: sa.Row, adds: bool) -> Stored:
+def read(connection: sa.Connection, writers: Writers, node: sa.Row, adds: bool) -> StoredTraits:
     """Return the stored traits of a node, for an edit.
 
     ``since`` of the first source of each trait may be None, because an edit does not change it.
 
     :param node: row with ``id`` and ``columns``.
-    :param adds: as for ``columns``. If it is False, ``Stored.foreign`` may be empty.
+    :param adds: as for ``columns``. If it is False, ``StoredTraits.foreign`` may be empty.
     """
     if getattr(node, 'has_more', True):
         rows = connection.execute(_READ if adds else _READ_OWN, {'node_id': node.id}).all()
@@ -147,18 +147,18 @@ def read(connection: sa.Connection, writers: Writers, node: sa.Row, adds: bool) 
         name, _, writer = each.partition('=')
         writer_id = int(writer) or None
         holders[name] = {writers.source(connection, writer_id): Hold(writer_id, None)}
-    return Stored(Traits(holders), set(node.foreign.split(',')) if adds and node.foreign else set())
+    return StoredTraits(Traits(holders), set(node.foreign.split(',')) if adds and node.foreign else set())
 
 
-def read_many(connection: sa.Connection, writers: Writers, node_ids: Collection[int]) -> dict[int, Stored]:
-    """Return the stored traits of nodes, {node id: Stored}."""
+def read_many(connection: sa.Connection, writers: Writers, node_ids: Collection[int]) -> dict[int, StoredTraits]:
+    """Return the stored traits of nodes, {node id: StoredTraits}."""
     rows = connection.execute(_READ_MANY, {'node_ids': list(node_ids)})
     return _stored(connection, writers, node_ids, rows.all())
 
 
 def _stored(
     connection: sa.Connection, writers: Writers, node_ids: Collection[int], rows: Iterable[sa.Row]
-) -> dict[int, Stored]:
+) -> dict[int, StoredTraits]:
     holders: dict[int, dict[str, dict[str, Hold]]] = {node_id: {} for node_id in node_ids}
     vetoes: dict[int, dict[str, Hold]] = {node_id: {} for node_id in node_ids}
     foreign: dict[int, set[str]] = {node_id: set() for node_id in node_ids}
@@ -175,7 +175,7 @@ def _stored(
     # The first source is that of the row in node_traits. The others follow in the order in which they were added.
     for node_id, name, hold in sorted(further, key=lambda row: (row[2].since is not None, row[2].since)):
         holders[node_id][name][writers.source(connection, hold.writer_id)] = hold
-    return {node_id: Stored(Traits(holders[node_id], vetoes[node_id]), foreign[node_id]) for node_id in node_ids}
+    return {node_id: StoredTraits(Traits(holders[node_id], vetoes[node_id]), foreign[node_id]) for node_id in node_ids}
 
 
 def writes(edits: Iterable[tuple[int, Edit]]) -> Iterator[Write]:

@@ -1,6 +1,6 @@
 """The actions of inspection rules.
 
-They change nothing: they return what the rule would do, as ``Effects``.
+They change nothing: they return what the rule would do, as ``RuleEffects``.
 """
 
 import dataclasses
@@ -9,15 +9,15 @@ from typing import Any
 
 from ironic_traits.matching import facts, traits
 from ironic_traits.matching.rules import rule_conditions, rule_values
-from ironic_traits.matching.rules.rule_changes import Change, InvalidPath, Kind, node_path, path_of
+from ironic_traits.matching.rules.rule_changes import InvalidPath, Kind, RuleChange, node_path, path_of
 from ironic_traits.matching.rules.rule_conditions import Condition, Operator
-from ironic_traits.matching.rules.rule_values import Scope, Unknown, Unusable, shown
+from ironic_traits.matching.rules.rule_values import TemplateScope, Unknown, Unusable, shown
 from ironic_traits.matching.trait_names import normalized
 
 LEVELS = ('debug', 'info', 'warning', 'error', 'critical')
 
 
-class Failed(ValueError):
+class ActionFailed(ValueError):
     """A rule that cannot be carried out on a node. Its text says why, with the value."""
 
 
@@ -36,7 +36,7 @@ class Action:
 
 
 @dataclasses.dataclass
-class Effects:
+class RuleEffects:
     """What a rule does on a node.
 
     :ivar added: the traits that it holds.
@@ -50,17 +50,17 @@ class Effects:
 
     added: set[str] = dataclasses.field(default_factory=set)
     removed: set[str] = dataclasses.field(default_factory=set)
-    changes: list[Change] = dataclasses.field(default_factory=list)
+    changes: list[RuleChange] = dataclasses.field(default_factory=list)
     messages: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     mismatches: list[str] = dataclasses.field(default_factory=list)
     failure: str | None = None
     warnings: list[str] = dataclasses.field(default_factory=list)
 
 
-def run(action: Action, scope: Scope, effects: Effects) -> None:
+def run(action: Action, scope: TemplateScope, effects: RuleEffects) -> None:
     """Add what an action does to the effects of its rule. Items of its loop that are not known are left out.
 
-    :raises Failed: it cannot be carried out.
+    :raises ActionFailed: it cannot be carried out.
     """
     try:
         if action.loop is None:
@@ -68,10 +68,10 @@ def run(action: Action, scope: Scope, effects: Effects) -> None:
         else:
             _run_loop(action, scope, effects)
     except (Unknown, Unusable, InvalidPath) as error:
-        raise Failed(f'{action.op}: {error}') from None
+        raise ActionFailed(f'{action.op}: {error}') from None
 
 
-def _run_loop(action: Action, scope: Scope, effects: Effects) -> None:
+def _run_loop(action: Action, scope: TemplateScope, effects: RuleEffects) -> None:
     try:
         scopes = rule_conditions.item_scopes(action.loop, scope)
     except Unknown as unknown:
@@ -91,7 +91,7 @@ def _run_loop(action: Action, scope: Scope, effects: Effects) -> None:
         effects.warnings.append(f'{action.op} leaves out {len(reasons)} of {len(scopes)} items: {reasons[0]}')
 
 
-def _run_once(action: Action, scope: Scope, effects: Effects) -> None:
+def _run_once(action: Action, scope: TemplateScope, effects: RuleEffects) -> None:
     args = {name: _expand(action, name, value, scope) for name, value in action.args.items()}
     if action.op == 'expect':
         args['conditions'] = action.conditions
@@ -99,7 +99,7 @@ def _run_once(action: Action, scope: Scope, effects: Effects) -> None:
     OPERATORS[action.op].function(effects, scope, **args)
 
 
-def _expand(action: Action, name: str, value: Any, scope: Scope) -> Any:
+def _expand(action: Action, name: str, value: Any, scope: TemplateScope) -> Any:
     if name == 'conditions' or (name in ('name', 'names') and action.op in TRAIT_ACTIONS and not is_formatted(action)):
         return value
     return rule_values.message(value, scope) if name == 'msg' else rule_values.expand(value, scope)
@@ -114,57 +114,59 @@ def trait_name(value: Any, normalize: bool) -> str:
     """Return the name of a trait.
 
     :param normalize: whether to write it in capitals, with CUSTOM_ in front and _ for all other characters.
-    :raises Failed: it is not valid.
+    :raises ActionFailed: it is not valid.
     """
     name = value
     if normalize and isinstance(value, str | int | float) and not isinstance(value, bool):
         name = normalized(rule_values.as_text(value))
     if not isinstance(name, str) or not traits.is_trait(name):
         became = f', which becomes {shown(name)},' if name != value else ''
-        raise Failed(
+        raise ActionFailed(
             f'{shown(value)}{became} is not a trait: it must be a name of os-traits, or CUSTOM_ followed by A-Z, 0-9 '
             'and _, at most 255 characters in all'
         )
     return name
 
 
-def _fail(effects: Effects, scope: Scope, msg: str) -> None:
+def _fail(effects: RuleEffects, scope: TemplateScope, msg: str) -> None:
     effects.failure = effects.failure or msg
 
 
-def _log(effects: Effects, scope: Scope, msg: str, level: str = 'info') -> None:
+def _log(effects: RuleEffects, scope: TemplateScope, msg: str, level: str = 'info') -> None:
     effects.messages.append((level.lower(), msg))
 
 
-def _add(effects: Effects, scope: Scope, name: Any, format: Any = False, normalize: bool = False) -> None:
+def _add(effects: RuleEffects, scope: TemplateScope, name: Any, format: Any = False, normalize: bool = False) -> None:
     trait = trait_name(name, normalize)
     effects.added.add(trait)
     effects.removed.discard(trait)
 
 
-def _remove(effects: Effects, scope: Scope, name: Any, format: Any = False, normalize: bool = False) -> None:
+def _remove(
+    effects: RuleEffects, scope: TemplateScope, name: Any, format: Any = False, normalize: bool = False
+) -> None:
     trait = trait_name(name, normalize)
     effects.added.discard(trait)
     effects.removed.add(trait)
 
 
-def _add_all(effects: Effects, scope: Scope, **args: Any) -> None:
+def _add_all(effects: RuleEffects, scope: TemplateScope, **args: Any) -> None:
     if 'map' in args:
         # The tables of the package define what a map reads. They name no secrets.
         scope.spend(100 * rule_values.STEP)
-        result = facts.MAPS[args['map']](facts.Facts(scope.inventory, scope.plugin_data))
+        result = facts.MAPS[args['map']](facts.NodeFacts(scope.inventory, scope.plugin_data))
         effects.warnings += result.warnings
         names, normalize = sorted(result.traits), False
     else:
         names, normalize = args['names'], args.get('normalize', False)
     if not isinstance(names, list):
-        raise Failed(f'add-traits: {shown(names)} is not a list of names')
+        raise ActionFailed(f'add-traits: {shown(names)} is not a list of names')
     scope.spend(len(names) * 100)
     for name in names:
         _add(effects, scope, name, normalize=normalize)
 
 
-def _expect(effects: Effects, scope: Scope, conditions: Any, msg: str | None = None) -> None:
+def _expect(effects: RuleEffects, scope: TemplateScope, conditions: Any, msg: str | None = None) -> None:
     for condition in conditions:
         result = rule_conditions.check(condition, scope)
         effects.warnings += result.warnings
@@ -175,34 +177,34 @@ def _expect(effects: Effects, scope: Scope, conditions: Any, msg: str | None = N
 def _change(kind: Kind, op: str) -> Operator:
     needs_value = op in ('set', 'extend')
 
-    def function(effects: Effects, scope: Scope, **args: Any) -> None:
+    def function(effects: RuleEffects, scope: TemplateScope, **args: Any) -> None:
         path = node_path(args['path']) if kind == 'node' else path_of(args['path'])
-        change = Change(kind, op, path, args.get('value'), bool(args.get('unique')), args.get('port_id'))
+        change = RuleChange(kind, op, path, args.get('value'), bool(args.get('unique')), args.get('port_id'))
         if rule_values.as_text(change.value).find('\0') >= 0 or '\\x00' in repr(change.value):
-            raise Failed(f'the value of {".".join(path)} has a NUL character')
+            raise ActionFailed(f'the value of {".".join(path)} has a NUL character')
         effects.changes.append(change)
 
     required = (*(('port_id',) if kind == 'port' else ()), 'path', *(('value',) if needs_value else ()))
     return Operator(function, required, ('unique',) if op == 'extend' else ())
 
 
-def _set_capability(effects: Effects, scope: Scope, name: Any, value: Any) -> None:
-    effects.changes.append(Change('capability', 'set', (_capability(name),), _capability(value)))
+def _set_capability(effects: RuleEffects, scope: TemplateScope, name: Any, value: Any) -> None:
+    effects.changes.append(RuleChange('capability', 'set', (_capability(name),), _capability(value)))
 
 
-def _unset_capability(effects: Effects, scope: Scope, name: Any) -> None:
-    effects.changes.append(Change('capability', 'delete', (_capability(name),)))
+def _unset_capability(effects: RuleEffects, scope: TemplateScope, name: Any) -> None:
+    effects.changes.append(RuleChange('capability', 'delete', (_capability(name),)))
 
 
 def _capability(value: Any) -> str:
     text = rule_values.as_text(value)
     if not text.isprintable() or ',' in text or ':' in text or not text:
-        raise Failed(f'{shown(value)} cannot be in a capability')
+        raise ActionFailed(f'{shown(value)} cannot be in a capability')
     return text
 
 
-def _call(effects: Effects, scope: Scope, **args: Any) -> None:
-    raise Failed('api-call is not supported: rules do not send requests')
+def _call(effects: RuleEffects, scope: TemplateScope, **args: Any) -> None:
+    raise ActionFailed('api-call is not supported: rules do not send requests')
 
 
 _NAME = ('format', 'normalize')

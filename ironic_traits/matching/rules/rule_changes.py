@@ -18,7 +18,7 @@ class InvalidPath(ValueError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Change:
+class RuleChange:
     """A change.
 
     :ivar op: set, extend or delete.
@@ -66,7 +66,7 @@ def node_path(path: Any) -> tuple[str, ...]:
     return keys
 
 
-def applied(change: Change, node: Mapping[str, Any], plugin_data: Mapping[str, Any]) -> tuple[Any, Any]:
+def applied(change: RuleChange, node: Mapping[str, Any], plugin_data: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return (node, plugin data) with a change. What is changed is copied, the rest is shared.
 
     :raises InvalidPath: the path leads through a value that is not an object, or extends one that is not a list.
@@ -78,7 +78,7 @@ def applied(change: Change, node: Mapping[str, Any], plugin_data: Mapping[str, A
     return (_changed(node, change, change.path) if change.kind == 'node' else node), plugin_data
 
 
-def cost(change: Change, node: Mapping[str, Any], plugin_data: Mapping[str, Any]) -> int:
+def cost(change: RuleChange, node: Mapping[str, Any], plugin_data: Mapping[str, Any]) -> int:
     """Return how many keys and items a change copies."""
     total, value = 0, plugin_data if change.kind == 'plugin_data' else node
     for key in change.path:
@@ -87,7 +87,7 @@ def cost(change: Change, node: Mapping[str, Any], plugin_data: Mapping[str, Any]
     return total + (len(value) if isinstance(value, list) else 0)
 
 
-def _changed(document: Any, change: Change, path: tuple[str, ...]) -> dict[str, Any]:
+def _changed(document: Any, change: RuleChange, path: tuple[str, ...]) -> dict[str, Any]:
     if document is not None and not isinstance(document, Mapping):
         raise InvalidPath(f'{".".join(change.path)} leads through a value that is no object')
     copy, key = dict(document or {}), path[0]
@@ -106,7 +106,7 @@ def _changed(document: Any, change: Change, path: tuple[str, ...]) -> dict[str, 
     return copy
 
 
-def _with_capability(change: Change, node: Mapping[str, Any]) -> dict[str, Any]:
+def _with_capability(change: RuleChange, node: Mapping[str, Any]) -> dict[str, Any]:
     properties = dict(node.get('properties') or {})
     pairs = (pair.partition(':') for pair in str(properties.get('capabilities') or '').split(',') if pair)
     capabilities = {name: value for name, _, value in pairs}

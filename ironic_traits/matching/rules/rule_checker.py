@@ -11,7 +11,7 @@ from ironic_traits import spelling
 from ironic_traits.matching import facts
 from ironic_traits.matching.rules import rule_actions, rule_conditions, rule_values
 from ironic_traits.matching.rules.regular_expressions import InvalidExpression, compiled
-from ironic_traits.matching.rules.rule_actions import Action, Failed
+from ironic_traits.matching.rules.rule_actions import Action, ActionFailed
 from ironic_traits.matching.rules.rule_changes import InvalidPath, path_of
 from ironic_traits.matching.rules.rule_conditions import Condition, Operator
 from ironic_traits.matching.rules.rule_values import InvalidTemplate
@@ -221,7 +221,7 @@ class RuleChecker:
                 continue
             try:
                 rule_actions.trait_name(name, normalize)
-            except Failed as error:
+            except ActionFailed as error:
                 hint = '. Add "format: true" to use a template' if not is_formatted and '{' in str(name) else ''
                 self.problems.append(f'{place}: {error}{hint}')
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ironic_traits.matching.rules import regular_expressions, rule_values
 from ironic_traits.matching.rules.regular_expressions import InvalidExpression
-from ironic_traits.matching.rules.rule_values import Scope, Unknown, Unusable, is_unknown, shown
+from ironic_traits.matching.rules.rule_values import TemplateScope, Unknown, Unusable, is_unknown, shown
 
 #: Maximum number of items of a loop.
 MAX_ITEMS = 1000
@@ -41,7 +41,7 @@ class Condition:
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
+class ConditionResult:
     """Whether a condition is met.
 
     :ivar reason: the condition with its values, for messages.
@@ -53,7 +53,7 @@ class Result:
     warnings: tuple[str, ...] = ()
 
 
-def check(condition: Condition, scope: Scope) -> Result:
+def check(condition: Condition, scope: TemplateScope) -> ConditionResult:
     """Check a condition.
 
     :raises Unusable: it cannot be checked in reasonable time, or has no items where it needs some.
@@ -64,7 +64,7 @@ def check(condition: Condition, scope: Scope) -> Result:
         scopes = item_scopes(condition.loop, scope)
     except Unknown as unknown:
         # No item meets a condition, so "all" is not met, either: a node without disks has no NVMe disks.
-        return Result(False, f'the loop of {condition.op} has no items: {unknown}')
+        return ConditionResult(False, f'the loop of {condition.op} has no items: {unknown}')
     results = []
     for each in scopes:
         results.append(_check_one(condition, each))
@@ -75,7 +75,7 @@ def check(condition: Condition, scope: Scope) -> Result:
     return decisive.get(condition.multiple, results[-1])
 
 
-def item_scopes(loop: Any, scope: Scope) -> list[Scope]:
+def item_scopes(loop: Any, scope: TemplateScope) -> list[TemplateScope]:
     """Return the scope of each item of a loop: at least one.
 
     The items of an object among the facts are its values. An object that the rule itself contains is one item, as in
@@ -103,7 +103,7 @@ def _some(items: Any) -> Any:
     return items
 
 
-def _item(value: Any, scope: Scope) -> Any:
+def _item(value: Any, scope: TemplateScope) -> Any:
     """Return an item of a loop that a rule contains, with None for each text whose facts are not known."""
     if isinstance(value, dict):
         return {key: _item(each, scope) for key, each in value.items()}
@@ -115,7 +115,7 @@ def _item(value: Any, scope: Scope) -> Any:
         return None
 
 
-def _check_one(condition: Condition, scope: Scope) -> Result:
+def _check_one(condition: Condition, scope: TemplateScope) -> ConditionResult:
     scope.spend(rule_values.STEP)
     is_inverted, warnings = condition.is_inverted, ()
     try:
@@ -125,10 +125,10 @@ def _check_one(condition: Condition, scope: Scope) -> Result:
         reason = ', '.join(f'{key}: {shown(each)}' for key, each in values.items())
     except Unknown as unknown:
         is_met, reason = condition.op in _OF_UNKNOWN and not is_inverted, str(unknown)
-    return Result(is_met, f'{"!" * is_inverted}{condition.op} ({reason})', warnings)
+    return ConditionResult(is_met, f'{"!" * is_inverted}{condition.op} ({reason})', warnings)
 
 
-def _expand(condition: Condition, name: str, value: Any, scope: Scope) -> Any:
+def _expand(condition: Condition, name: str, value: Any, scope: TemplateScope) -> Any:
     if name == 'regex' and not (condition.loop is not None and '{item' in value):
         # Expressions have braces of their own. Only loops put items into them.
         return value
@@ -149,7 +149,7 @@ def _values(values: Any) -> list[Any]:
     return values
 
 
-def _equal(scope: Scope, values: Any, force_strings: bool = False) -> _Outcome:
+def _equal(scope: TemplateScope, values: Any, force_strings: bool = False) -> _Outcome:
     if force_strings:
         values = [rule_values.as_text(value) for value in _values(values)]
     return all(_same(*pair) for pair in itertools.pairwise(_values(values))), ()
@@ -158,7 +158,7 @@ def _equal(scope: Scope, values: Any, force_strings: bool = False) -> _Outcome:
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[..., _Outcome]:
     """Return an operator that orders numbers, also if they are text. Nothing else has an order."""
 
-    def function(scope: Scope, values: Any, force_strings: bool = False) -> _Outcome:
+    def function(scope: TemplateScope, values: Any, force_strings: bool = False) -> _Outcome:
         numbers = [_number(value) for value in _values(values)]
         if None in numbers:
             raise Unknown(f'{shown(values[numbers.index(None)])} is not a number')
@@ -195,16 +195,16 @@ def _same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _is_unknown(scope: Scope, value: Any) -> _Outcome:
+def _is_unknown(scope: TemplateScope, value: Any) -> _Outcome:
     # Programs in Python write the texts for what they do not know.
     return is_unknown(value) or value in ('None', '[]', '{}'), ()
 
 
-def _is_true(scope: Scope, value: Any) -> _Outcome:
+def _is_true(scope: TemplateScope, value: Any) -> _Outcome:
     return (value.lower() in ('yes', 'true') if isinstance(value, str) else value in (True,) or _is_nonzero(value)), ()
 
 
-def _is_false(scope: Scope, value: Any) -> _Outcome:
+def _is_false(scope: TemplateScope, value: Any) -> _Outcome:
     if isinstance(value, str):
         return value.lower() in ('no', 'false'), ()
     return isinstance(value, int | float) and not value, ()
@@ -214,7 +214,7 @@ def _is_nonzero(value: Any) -> bool:
     return isinstance(value, int | float) and bool(value)
 
 
-def _in_net(scope: Scope, address: Any, subnet: Any) -> _Outcome:
+def _in_net(scope: TemplateScope, address: Any, subnet: Any) -> _Outcome:
     try:
         network = ipaddress.ip_network(str(subnet)[:100], strict=False)
     except ValueError as error:
@@ -230,7 +230,7 @@ def _in_net(scope: Scope, address: Any, subnet: Any) -> _Outcome:
 
 
 def _search(search: Callable[[Any, str], bool]) -> Callable[..., _Outcome]:
-    def function(scope: Scope, value: Any, regex: Any) -> _Outcome:
+    def function(scope: TemplateScope, value: Any, regex: Any) -> _Outcome:
         text = rule_values.as_text(value)
         try:
             expression = regular_expressions.compiled(str(regex))
@@ -246,14 +246,14 @@ def _search(search: Callable[[Any, str], bool]) -> Callable[..., _Outcome]:
     return function
 
 
-def _one_of(scope: Scope, value: Any, values: Any = ()) -> _Outcome:
+def _one_of(scope: TemplateScope, value: Any, values: Any = ()) -> _Outcome:
     if not isinstance(values, list | tuple):
         raise Unusable(f'{shown(values)} is not a list of values')
     scope.spend(len(values) * 100)
     return any(_same(value, each) for each in values), ()
 
 
-def _has(scope: Scope, value: Any, member: Any) -> _Outcome:
+def _has(scope: TemplateScope, value: Any, member: Any) -> _Outcome:
     if not isinstance(value, list | dict):
         raise Unusable(f'{shown(value)} is neither a list nor an object')
     scope.spend(len(value) * 100)

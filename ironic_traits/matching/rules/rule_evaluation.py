@@ -9,12 +9,12 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_traits.matching.facts import Facts
+from ironic_traits.matching.facts import NodeFacts
 from ironic_traits.matching.rules import rule_actions, rule_changes, rule_conditions, rule_holds, rule_values
 from ironic_traits.matching.rules.inspection_rules import Rule
-from ironic_traits.matching.rules.rule_actions import Effects, Failed
-from ironic_traits.matching.rules.rule_changes import Change, InvalidPath
-from ironic_traits.matching.rules.rule_values import Scope, Unusable
+from ironic_traits.matching.rules.rule_actions import ActionFailed, RuleEffects
+from ironic_traits.matching.rules.rule_changes import InvalidPath, RuleChange
+from ironic_traits.matching.rules.rule_values import TemplateScope, Unusable
 from ironic_traits.matching.sources import Traits
 
 #: Maximum depth of inspection data, and maximum number of values in it.
@@ -45,7 +45,7 @@ class RuleResult:
     is_matched: bool = False
     unmet: str | None = None
     failure: str | None = None
-    effects: Effects = dataclasses.field(default_factory=Effects)
+    effects: RuleEffects = dataclasses.field(default_factory=RuleEffects)
     traits: set[str] = dataclasses.field(default_factory=set)
     warnings: list[str] = dataclasses.field(default_factory=list)
 
@@ -77,7 +77,7 @@ class Evaluation:
         return dict(sorted(traits.items()))
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[RuleChange]:
         """The changes of the node, its ports and the plugin data, in order."""
         return [change for result in self.results for change in result.effects.changes]
 
@@ -87,7 +87,7 @@ class Evaluation:
         return self.failure is None and not any(each.failure or each.effects.mismatches for each in self.results)
 
 
-def facts_of(document: Any, node: Mapping[str, Any] | None = None) -> Facts:
+def facts_of(document: Any, node: Mapping[str, Any] | None = None) -> NodeFacts:
     """Return the facts in a document.
 
     :param document: what ``baremetal node inventory save`` writes, or what a ramdisk posts: there, everything beside
@@ -104,7 +104,7 @@ def facts_of(document: Any, node: Mapping[str, Any] | None = None) -> Facts:
             raise InvalidInventory('"plugin_data" is not an object')
     else:
         plugin_data = {key: value for key, value in document.items() if key != 'inventory'}
-    return Facts(document['inventory'], plugin_data, node or {})
+    return NodeFacts(document['inventory'], plugin_data, node or {})
 
 
 def _check_size(document: Any) -> None:
@@ -122,7 +122,7 @@ def _check_size(document: Any) -> None:
     raise InvalidInventory(f'it is nested deeper than {MAX_DEPTH}')
 
 
-def evaluate(rules: Iterable[Rule], facts: Facts, limit: int | None = MAX_TRAITS) -> Evaluation:
+def evaluate(rules: Iterable[Rule], facts: NodeFacts, limit: int | None = MAX_TRAITS) -> Evaluation:
     """Evaluate rules on the facts of a node.
 
     :param limit: maximum number of traits that the rules may hold together; None for any number. A rule with which they
@@ -191,22 +191,22 @@ def _run(rule: Rule, inventory: Mapping[str, Any], before: Evaluation, work: lis
     result = RuleResult(rule)
     allowed = min(work[0], rule_values.MAX_WORK)
     node = {**before.node, **before.unmasked} if rule.is_sensitive else before.node
-    scope = Scope(node, inventory, before.plugin_data, is_sensitive=rule.is_sensitive, work=[allowed])
+    scope = TemplateScope(node, inventory, before.plugin_data, is_sensitive=rule.is_sensitive, work=[allowed])
     try:
         result.unmet = _unmet(rule, scope, result.warnings)
         result.is_matched = result.unmet is None
         if result.is_matched:
             _act(rule, scope, result)
-    except (Failed, InvalidPath, Unusable) as error:
+    except (ActionFailed, InvalidPath, Unusable) as error:
         result.failure = str(error)
-        result.effects = Effects()
+        result.effects = RuleEffects()
     work[0] -= allowed - max(scope.work[0], 0)
     if rule.is_sensitive:
         _hide(result)
     return result
 
 
-def _unmet(rule: Rule, scope: Scope, warnings: list[str]) -> str | None:
+def _unmet(rule: Rule, scope: TemplateScope, warnings: list[str]) -> str | None:
     for number, condition in enumerate(rule.conditions, 1):
         try:
             checked = rule_conditions.check(condition, scope)
@@ -218,7 +218,7 @@ def _unmet(rule: Rule, scope: Scope, warnings: list[str]) -> str | None:
     return None
 
 
-def _act(rule: Rule, scope: Scope, result: RuleResult) -> None:
+def _act(rule: Rule, scope: TemplateScope, result: RuleResult) -> None:
     """Carry out the actions of a rule: each sees what those before it have changed."""
     effects = result.effects
     for action in rule.actions:

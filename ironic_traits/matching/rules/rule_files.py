@@ -87,7 +87,7 @@ def read_document(path: str) -> Any:
     return document
 
 
-def read_inventory(path: str, node: Any = None) -> facts.Facts:
+def read_inventory(path: str, node: Any = None) -> facts.NodeFacts:
     """Return the facts in a file with inspection data, JSON.
 
     :param node: fields of the node.

@@ -13,7 +13,7 @@ no calls, no conversions and no format specifications.
 
 ``{{`` and ``}}`` are braces. A template that is one reference has the value itself, with its type; any other is text:
 
->>> scope = Scope(inventory={'cpu': {'count': 8}})
+>>> scope = TemplateScope(inventory={'cpu': {'count': 8}})
 >>> expand('{inventory[cpu][count]}', scope), expand('{inventory[cpu][count]} CPUs', scope)
 (8, '8 CPUs')
 
@@ -87,7 +87,7 @@ class Reference:
 
 
 @dataclasses.dataclass
-class Scope:
+class TemplateScope:
     """What the templates of a rule can refer to.
 
     :ivar item: the item of a loop; None outside loops.
@@ -170,7 +170,7 @@ def _reference(token: str, text: str) -> Reference:
     return Reference(match['root'] or 'node', keys)
 
 
-def expand(value: Any, scope: Scope) -> Any:
+def expand(value: Any, scope: TemplateScope) -> Any:
     """Return a value of a rule with the facts instead of the references.
 
     :raises Unknown: a fact is not known.
@@ -188,7 +188,7 @@ def expand(value: Any, scope: Scope) -> Any:
     return value
 
 
-def message(value: Any, scope: Scope) -> str:
+def message(value: Any, scope: TemplateScope) -> str:
     """Return a text of a rule for people. It names the facts that are not known, and needs none.
 
     :raises Unusable: a fact is too large.
@@ -197,7 +197,7 @@ def message(value: Any, scope: Scope) -> str:
     return _joined(as_text(value), scope, [_described(part, scope) if _is_reference(part) else part for part in parts])
 
 
-def _described(reference: Reference, scope: Scope) -> str:
+def _described(reference: Reference, scope: TemplateScope) -> str:
     try:
         return as_text(resolve(reference, scope))
     except Unknown as unknown:
@@ -208,7 +208,7 @@ def _is_reference(part: str | Reference) -> TypeGuard[Reference]:
     return isinstance(part, Reference)
 
 
-def _joined(template: str, scope: Scope, texts: Sequence[Any]) -> str:
+def _joined(template: str, scope: TemplateScope, texts: Sequence[Any]) -> str:
     if sum(map(len, texts)) > MAX_TEXT:
         raise Unusable(f'{template[:100]!r} is longer than {MAX_TEXT} characters')
     scope.spend(sum(map(len, texts)))
@@ -222,7 +222,7 @@ def is_unknown(value: Any) -> bool:
     )
 
 
-def resolve(reference: Reference, scope: Scope) -> Any:
+def resolve(reference: Reference, scope: TemplateScope) -> Any:
     """Return the value of a reference: a copy, in which secrets are masked.
 
     :raises Unknown: it is missing, null or empty.
@@ -249,7 +249,7 @@ class _Copy:
     :raises Unusable: it is too large.
     """
 
-    def __init__(self, reference: Reference, scope: Scope) -> None:
+    def __init__(self, reference: Reference, scope: TemplateScope) -> None:
         self._reference, self._scope = reference, scope
         self._values = self._text = 0
 

@@ -14,7 +14,7 @@ from oslo_config import cfg
 from ironic_traits.context import Context
 from ironic_traits.matching.combinations import Candidate
 from ironic_traits.placement.candidates import candidate_summaries, plain_candidates
-from ironic_traits.placement.candidates.candidate_requests import Group, Request
+from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
 from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.candidates.candidate_summaries import Summary
 from ironic_traits.placement.candidates.tree_candidates import Trees
@@ -29,11 +29,11 @@ class Singles(NamedTuple):
     :ivar summaries: [(uuid of the provider, Summary), …] of the candidates.
     """
 
-    group: Group
+    group: CandidateGroup
     summaries: list[tuple[str, Summary]]
 
 
-class Result(NamedTuple):
+class Candidates(NamedTuple):
     """Allocation candidates.
 
     :ivar candidates: [({provider uuid: {resource class: amount}}, {suffix: [provider uuid, …]}), …], the allocations
@@ -45,7 +45,7 @@ class Result(NamedTuple):
     summaries: dict[str, Summary]
 
 
-def find(context: Context, request: Request) -> Result | Singles:
+def find(context: Context, request: CandidateRequest) -> Candidates | Singles:
     """Find allocation candidates.
 
     :returns: Singles if a candidate is one provider, because there are neither trees nor several groups.
@@ -100,11 +100,11 @@ def _plain(search: Search, limit: int | None) -> plain_candidates.PlainSearch:
     return plain_candidates.PlainSearch(dialect, group, request.root_required, *items, limit)
 
 
-def _shown(search: Search, candidates: Sequence[Candidate]) -> Result:
+def _shown(search: Search, candidates: Sequence[Candidate]) -> Candidates:
     """Return candidates with uuids and names instead of ids, and summaries of the trees that they take from.
 
     :param candidates: [matching.combinations.Candidate, …].
-    :returns: Result.
+    :returns: Candidates.
     """
     names = {class_id: name for name, class_id in search.class_ids.items()}
     shown = []
@@ -123,4 +123,4 @@ def _shown(search: Search, candidates: Sequence[Candidate]) -> Result:
     if search.request.flat and search.nested:
         kept = {search.providers[provider_id].uuid for provider_id in used}
         summaries = {uuid: summary for uuid, summary in summaries.items() if uuid in kept}
-    return Result(shown, summaries)
+    return Candidates(shown, summaries)

@@ -16,7 +16,7 @@ _CHILDREN = sa.exists().where(tables.resource_providers.c.parent_provider_uuid.i
 _MEMBERS = sa.exists(sa.select(tables.resource_provider_aggregates.c.aggregate_uuid))
 
 
-class Facts(NamedTuple):
+class CandidateFacts(NamedTuple):
     """The result of ``read``.
 
     :ivar nested: whether any provider has a parent.
@@ -33,8 +33,8 @@ class Facts(NamedTuple):
     holders: Mapping[str, Holders]
 
 
-def read(connection: sa.Connection, class_names: Collection[str], trait_names: Collection[str]) -> Facts:
-    """Read the Facts.
+def read(connection: sa.Connection, class_names: Collection[str], trait_names: Collection[str]) -> CandidateFacts:
+    """Read the CandidateFacts.
 
     :param class_names: resource classes, all of which must exist.
     :param trait_names: traits, all of which must exist.
@@ -53,7 +53,7 @@ def read(connection: sa.Connection, class_names: Collection[str], trait_names: C
     holders = {name: Holders(trait_id, bool(nodes), bool(clients)) for name, trait_id, nodes, clients in rows[_TRAIT]}
     traits.refuse_unknown(trait_names, holders)
     _, _, nested, aggregated = rows[_NODE_CLASS][0]
-    return Facts(bool(nested), bool(aggregated), [name for name, *_ in rows[_NODE_CLASS]], class_ids, holders)
+    return CandidateFacts(bool(nested), bool(aggregated), [name for name, *_ in rows[_NODE_CLASS]], class_ids, holders)
 
 
 def _ascii(names: Collection[str]) -> list[str]:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 #: (traits of which one of each set is required, forbidden traits).
-Traits = tuple[tuple[frozenset[str], ...], frozenset[str]]
+RootTraits = tuple[tuple[frozenset[str], ...], frozenset[str]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Group:
+class CandidateGroup:
     """One group of a request.
 
     :ivar suffix: '' for the group that several providers of a tree may fulfil together.
@@ -36,10 +36,10 @@ class Group:
 
 
 @dataclasses.dataclass(frozen=True)
-class Request:
+class CandidateRequest:
     """A request for allocation candidates.
 
-    :ivar groups: [Group, …].
+    :ivar groups: [CandidateGroup, …].
     :ivar limit: maximum number of candidates to return; None for no limit.
     :ivar isolate: whether each group with a suffix needs a provider of its own (``group_policy=isolate``).
     :ivar root_required: traits of the root of a tree; None for no requirement.
@@ -48,9 +48,9 @@ class Request:
     :ivar flat: whether to leave out candidates with two providers of one tree: for versions before nested providers.
     """
 
-    groups: Sequence[Group]
+    groups: Sequence[CandidateGroup]
     limit: int | None
     isolate: bool
-    root_required: Traits | None
+    root_required: RootTraits | None
     subtrees: Sequence[AbstractSet[str]]
     flat: bool

@@ -12,7 +12,7 @@ from ironic_traits.matching.combinations import Tries
 from ironic_traits.placement import capacity
 from ironic_traits.placement import traits as provider_traits
 from ironic_traits.placement.candidates import candidate_facts, sharing
-from ironic_traits.placement.candidates.candidate_requests import Group, Request
+from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
 
 
 class Search:
@@ -25,7 +25,7 @@ class Search:
     :raises failures.TraitNotFound: traits do not exist.
     """
 
-    def __init__(self, connection: sa.Connection, conf: cfg.ConfigOpts.GroupAttr, request: Request) -> None:
+    def __init__(self, connection: sa.Connection, conf: cfg.ConfigOpts.GroupAttr, request: CandidateRequest) -> None:
         self.connection = connection
         self.request = request
         groups = request.groups
@@ -55,7 +55,7 @@ class Search:
         """Return the roots of the trees that can use a provider: its own, and those that it shares with."""
         return {row.root_provider_uuid, *self.sharing[row.id]} if row.id in self.sharing else (row.root_provider_uuid,)
 
-    def amounts_of(self, group: Group) -> dict[int, int]:
+    def amounts_of(self, group: CandidateGroup) -> dict[int, int]:
         """Return {class id: amount} for which a provider must have room to fulfil a group.
 
         Without nested or sharing providers, one provider has to fulfil all groups. So it must have room for the

@@ -30,7 +30,7 @@ from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation
 from ironic_traits.placement import capacity
 from ironic_traits.placement.candidates import tree_relaxations
-from ironic_traits.placement.candidates.candidate_requests import Group, Request
+from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
 from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.candidates.failing_trees import Alternatives, Key
 from ironic_traits.placement.resource_providers import in_tree, is_in
@@ -48,7 +48,7 @@ class Part(NamedTuple):
     clients: Condition
 
 
-class Clause(NamedTuple):
+class CandidateClause(NamedTuple):
     """A part of a request.
 
     :ivar name: as in the query string.
@@ -61,7 +61,7 @@ class Clause(NamedTuple):
     of: Callable[['_Providers'], Part]
 
 
-class Result(NamedTuple):
+class CandidateExplanation(NamedTuple):
     """An explanation.
 
     :ivar units: what is counted: 'providers' or 'trees'.
@@ -82,7 +82,7 @@ class Result(NamedTuple):
     warnings: list[str]
 
 
-def explain(context: Context, grant: Grant, request: Request) -> Result:
+def explain(context: Context, grant: Grant, request: CandidateRequest) -> CandidateExplanation:
     """Explain the candidates of a request.
 
     :param request: its limit does not count.
@@ -98,31 +98,33 @@ def explain(context: Context, grant: Grant, request: Request) -> Result:
         return _of_providers(providers, Nodes(context, grant, view).figures(providers.nodes))
 
 
-def clauses(request: Request) -> Iterator[Clause]:
+def clauses(request: CandidateRequest) -> Iterator[CandidateClause]:
     """Yield the clauses of a request."""
     for number, group in enumerate(request.groups):
         yield from _of_group(number, group)
     if request.root_required:
         required, forbidden = request.root_required
         for one_of in required:
-            yield Clause(f'root_required:{_names(one_of)}', ('root_required', 0, frozenset(one_of)), _has_one(one_of))
+            yield CandidateClause(
+                f'root_required:{_names(one_of)}', ('root_required', 0, frozenset(one_of)), _has_one(one_of)
+            )
         for name in sorted(forbidden):
-            yield Clause(f'root_required:!{name}', ('root_forbidden', 0, name), _has_none({name}))
+            yield CandidateClause(f'root_required:!{name}', ('root_forbidden', 0, name), _has_none({name}))
     if request.isolate:
-        yield Clause('group_policy:isolate', ('group_policy', 0, None), _all)
+        yield CandidateClause('group_policy:isolate', ('group_policy', 0, None), _all)
     for place, suffixes in enumerate(request.subtrees):
         # A group without resources must be in a subtree.
         if all(group.resources for group in request.groups):
-            yield Clause(f'same_subtree:{",".join(sorted(suffixes))}', ('same_subtree', place, None), _all)
+            yield CandidateClause(f'same_subtree:{",".join(sorted(suffixes))}', ('same_subtree', place, None), _all)
 
 
-def _of_group(number: int, group: Group) -> Iterator[Clause]:
-    def clause(name: str, kind: str, value: Any, of: Callable[['_Providers'], Part]) -> Clause:
-        return Clause(name, (kind, number, value), of)
+def _of_group(number: int, group: CandidateGroup) -> Iterator[CandidateClause]:
+    def clause(name: str, kind: str, value: Any, of: Callable[['_Providers'], Part]) -> CandidateClause:
+        return CandidateClause(name, (kind, number, value), of)
 
     suffix = group.suffix
     for name, amount in sorted(group.resources.items()):
-        yield Clause(f'resources{suffix}:{name}:{amount}', None, _has_room(name, amount))
+        yield CandidateClause(f'resources{suffix}:{name}:{amount}', None, _has_room(name, amount))
     for one_of in group.required:
         yield clause(f'required{suffix}:{_names(one_of)}', 'required', frozenset(one_of), _has_one(one_of))
     for name in sorted(group.forbidden):
@@ -262,7 +264,7 @@ class _Providers:
         return counts
 
 
-def _of_providers(providers: _Providers, figures: Figures) -> Result:
+def _of_providers(providers: _Providers, figures: Figures) -> CandidateExplanation:
     """Explain a request whose candidates are one provider each."""
     every = list(clauses(providers.search.request))
     failing = providers.failing([clause.of(providers) for clause in every])
@@ -270,7 +272,7 @@ def _of_providers(providers: _Providers, figures: Figures) -> Result:
     fixed = sum(1 << bit for bit, clause in enumerate(every) if clause.key is None)
     # No relaxation makes candidates of providers that fail what a request needs.
     droppable = Explanation(explanation.clauses, Counter({m: n for m, n in failing.items() if not m & fixed}))
-    return Result(
+    return CandidateExplanation(
         'providers',
         explanation.considered,
         explanation.matched,
@@ -281,7 +283,7 @@ def _of_providers(providers: _Providers, figures: Figures) -> Result:
     )
 
 
-def _of_trees(search: Search) -> Result:
+def _of_trees(search: Search) -> CandidateExplanation:
     """Explain a request whose candidates may be of several providers."""
     every = list(clauses(search.request))
     names = list(dict.fromkeys(clause.name for clause in every if clause.key))
@@ -307,7 +309,9 @@ def _of_trees(search: Search) -> Result:
         {'drop': [name for bit, name in enumerate(names) if mask >> bit & 1], 'matched': count(mask)}
         for mask in relaxations
     ]
-    return Result('trees', considered, matched, shown, listed, None, [_TOO_MANY] if search.tries.are_over else [])
+    return CandidateExplanation(
+        'trees', considered, matched, shown, listed, None, [_TOO_MANY] if search.tries.are_over else []
+    )
 
 
 def _are_trees_single(search: Search) -> bool:

@@ -13,7 +13,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.placement import capacity
 from ironic_traits.placement import traits as provider_traits
-from ironic_traits.placement.candidates.candidate_requests import Group
+from ironic_traits.placement.candidates.candidate_requests import CandidateGroup
 from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.resource_providers import in_tree, is_in
 
@@ -122,7 +122,7 @@ class Tree(NamedTuple):
     uses: list[Uses]
 
 
-class Source:
+class FailingTrees:
     """The providers of a search, with the clauses that they fail."""
 
     def __init__(self, search: Search, bits: Mapping[Key, int]) -> None:
@@ -149,7 +149,7 @@ class Source:
         for row, mask, mask_of_root in zip(rows, *parts, strict=True):
             yield row.root_provider_uuid, mask | (mask_of_root if row.uuid == row.root_provider_uuid else every)
 
-    def _uses(self, number: int, group: Group) -> Mapping[str, Uses]:
+    def _uses(self, number: int, group: CandidateGroup) -> Mapping[str, Uses]:
         """Return what a group can use: {uuid of the root of a tree: Uses}."""
         search = self._search
         if group.suffix or not (search.nested or search.sharing):
@@ -160,7 +160,7 @@ class Source:
                 uses.setdefault(root, {}).setdefault(class_id, []).append(use)
         return {root: by_class for root, by_class in uses.items() if len(by_class) == len(group.resources)}
 
-    def _uses_of_one(self, number: int, group: Group) -> Mapping[str, Uses]:
+    def _uses_of_one(self, number: int, group: CandidateGroup) -> Mapping[str, Uses]:
         """As ``_uses``, of a group that one provider fulfils."""
         rows = self._with_room(self._search.amounts_of(group))
         # Most trees have one such provider, or few.
@@ -175,7 +175,7 @@ class Source:
                     uses[root] = (use,)
         return uses | {root: uses[root] + tuple(more) for root, more in further.items()}
 
-    def _used_together(self, number: int, group: Group, rows: Sequence[sa.Row]) -> Iterator[tuple[str, Use]]:
+    def _used_together(self, number: int, group: CandidateGroup, rows: Sequence[sa.Row]) -> Iterator[tuple[str, Use]]:
         """Yield (uuid of the root of a tree, Use) of the group that several providers may fulfil together.
 
         The rules are those of ``tree_candidates.Trees``.
@@ -206,7 +206,7 @@ class Source:
             self._rows[key] = self._search.rows(dict(amounts), [])
         return self._rows[key]
 
-    def _tests(self, number: int, group: Group, *kinds: str) -> Iterator[_Test]:
+    def _tests(self, number: int, group: CandidateGroup, *kinds: str) -> Iterator[_Test]:
         """Yield the tests of a group.
 
         :param kinds: parameters; none for all.

@@ -15,7 +15,7 @@ from ironic_traits.db.statements.types import joined
 from ironic_traits.inventory.search import node_classes
 from ironic_traits.placement import capacity
 from ironic_traits.placement.candidates.candidate_summaries import Summary, standard_first
-from ironic_traits.placement.trait_cache import TraitCache, Traits
+from ironic_traits.placement.trait_cache import CachedTraits, TraitCache
 from ironic_traits.placement.traits import Holders
 
 #: Up to this limit, PostgreSQL takes less time to look up for each node whether something holds it. For more nodes, it
@@ -30,7 +30,7 @@ _MAX_CACHED = 1000
 def of_class(classes: Sequence[str | None], name: str, class_id: int) -> list[Condition]:
     """Return the conditions on nodes and their providers that a node has a class, each for a part of the nodes.
 
-    :param classes: as of ``candidate_facts.Facts``.
+    :param classes: as of ``candidate_facts.CandidateFacts``.
     :param name: of the class, normalized.
     :param class_id: id of the class.
     """
@@ -118,7 +118,7 @@ def read_nodes(
 
 def _read_cached(
     connection: sa.Connection, statement: sa.Select, cache: TraitCache
-) -> tuple[dict[int, str], dict[int, Traits]]:
+) -> tuple[dict[int, str], dict[int, CachedTraits]]:
     """Return the result of ``_read``, with traits from the cache. Read those that are not in it.
 
     A provider that is deleted in the meantime has no traits.
@@ -135,13 +135,15 @@ def _read_cached(
 
 def _read(
     connection: sa.Connection, statement: sa.Select, parameters: Mapping[str, Any] | None = None
-) -> tuple[dict[int, str], dict[int, Traits]]:
-    """Return ({provider id: uuid}, {provider id: Traits}) of providers, in the order of the rows."""
+) -> tuple[dict[int, str], dict[int, CachedTraits]]:
+    """Return ({provider id: uuid}, {provider id: CachedTraits}) of providers, in the order of the rows."""
     uuids, traits = {}, {}
     for rows in connection.execute(statement, parameters).partitions(_BATCH):
         for provider_id, uuid, generation, own, foreign in rows:
             uuids[provider_id] = uuid
-            traits[provider_id] = Traits(generation, _names(f'{own},{foreign}' if own and foreign else own or foreign))
+            traits[provider_id] = CachedTraits(
+                generation, _names(f'{own},{foreign}' if own and foreign else own or foreign)
+            )
     return uuids, traits
 
 

@@ -15,7 +15,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.placement import traits as provider_traits
 from ironic_traits.placement.candidates import node_candidates
-from ironic_traits.placement.candidates.candidate_requests import Group, Traits
+from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, RootTraits
 from ironic_traits.placement.candidates.candidate_summaries import Summary
 from ironic_traits.placement.candidates.node_candidates import Statements
 from ironic_traits.placement.resource_providers import in_tree, is_in
@@ -36,8 +36,8 @@ class PlainSearch(NamedTuple):
     """
 
     dialect: str
-    group: Group
-    root_required: Traits | None
+    group: CandidateGroup
+    root_required: RootTraits | None
     class_ids: tuple[tuple[str, int], ...]
     holders: tuple[tuple[str, Holders], ...]
     node_classes: tuple[str | None, ...]
@@ -94,7 +94,7 @@ def _conditions(search: PlainSearch) -> Iterator[Condition]:
         yield from root_conditions(holders, search.root_required, few=True)
 
 
-def requirements(holders: Mapping[str, Holders], group: Group, few: bool = False) -> Iterator[Condition]:
+def requirements(holders: Mapping[str, Holders], group: CandidateGroup, few: bool = False) -> Iterator[Condition]:
     """Yield the conditions on providers that a provider fulfils a group alone, but for the amounts.
 
     :param holders: {trait: Holders}.
@@ -109,7 +109,7 @@ def requirements(holders: Mapping[str, Holders], group: Group, few: bool = False
         yield in_tree(group.in_tree)
 
 
-def root_conditions(holders: Mapping[str, Holders], required: Traits, few: bool = False) -> list[Condition]:
+def root_conditions(holders: Mapping[str, Holders], required: RootTraits, few: bool = False) -> list[Condition]:
     """Return the conditions on providers that a provider is a root with these traits."""
     root = tables.resource_providers.c.parent_provider_uuid.is_(None)
     return [root, *provider_traits.conditions(holders, *required, few)]

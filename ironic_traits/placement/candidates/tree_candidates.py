@@ -14,9 +14,17 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.matching.combinations import Amount, Candidate, Collective, Groups, Option, Rules, combine
+from ironic_traits.matching.combinations import (
+    Candidate,
+    Collective,
+    CombinationRules,
+    Groups,
+    Option,
+    ProviderAmount,
+    combine,
+)
 from ironic_traits.placement import capacity
-from ironic_traits.placement.candidates.candidate_requests import Group
+from ironic_traits.placement.candidates.candidate_requests import CandidateGroup
 from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.candidates.plain_candidates import requirements, root_conditions
 from ironic_traits.placement.resource_providers import in_tree, is_in
@@ -39,7 +47,7 @@ class Trees:
     def __init__(self, search: Search) -> None:
         self._search = search
         #: [(group without its suffix, result of ``_rows_by_root``), …].
-        self._rows_of_groups: list[tuple[Group, dict[str, list[sa.Row]]]] = []
+        self._rows_of_groups: list[tuple[CandidateGroup, dict[str, list[sa.Row]]]] = []
 
     def candidates(self, by_turns: bool) -> Iterator[Candidate]:
         """Yield the candidates.
@@ -69,13 +77,13 @@ class Trees:
             if (roots is None or root in roots) and all(root in each.by_root for each in options):
                 yield [functools.partial(each.in_tree, each.by_root[root]) for each in options]
 
-    def _options(self, group: Group) -> _Options:
+    def _options(self, group: CandidateGroup) -> _Options:
         """Find the options of a group."""
         if group.suffix or not (self._search.nested or self._search.sharing):
             return self._options_of_one(group)
         return self._options_of_trees(group)
 
-    def _options_of_one(self, group: Group) -> _Options:
+    def _options_of_one(self, group: CandidateGroup) -> _Options:
         """Return the options of a group that one provider fulfils.
 
         The Option objects are created only when their tree is tried: of thousands of trees, a limit leaves few.
@@ -84,12 +92,12 @@ class Trees:
 
         def options(rows: Iterable[sa.Row]) -> Iterator[Option]:
             for row in rows:
-                taken = tuple(Amount(row.id, class_id, amount) for class_id, amount in amounts)
+                taken = tuple(ProviderAmount(row.id, class_id, amount) for class_id, amount in amounts)
                 yield Option(group.suffix, frozenset((row.id,)), taken)
 
         return _Options(options, self._rows_by_root(group))
 
-    def _rows_by_root(self, group: Group) -> dict[str, list[sa.Row]]:
+    def _rows_by_root(self, group: CandidateGroup) -> dict[str, list[sa.Row]]:
         """Return the providers that fulfil a group.
 
         The query runs once for groups that differ in their suffix only.
@@ -107,7 +115,7 @@ class Trees:
         self._rows_of_groups.append((same, by_root))
         return by_root
 
-    def _options_of_trees(self, group: Group) -> _Options:
+    def _options_of_trees(self, group: CandidateGroup) -> _Options:
         """Return the options of a group that several providers of a tree, and those that share with it, may fulfil.
 
         :returns: as for ``_options``.
@@ -148,7 +156,7 @@ class Trees:
         return len({self._search.providers[provider_id].root_provider_uuid for provider_id in taken}) < len(taken)
 
 
-def rules(search: Search) -> Rules:
+def rules(search: Search) -> CombinationRules:
     """Return the rules for combinations of options."""
     names = [name for group in search.request.groups for name in group.resources]
     repeated = {search.class_ids[name] for name in names if names.count(name) > 1}
@@ -158,7 +166,7 @@ def rules(search: Search) -> Rules:
             left = capacity.units(row) - int(row.used)
             rooms[row.provider_id, row.class_id] = (left, row.max_unit)
     above = _above(search.connection) if search.request.subtrees else {}
-    return Rules(
+    return CombinationRules(
         isolate=search.request.isolate,
         rooms=rooms,
         subtrees=search.request.subtrees,

@@ -13,10 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ironic_traits.matching.combinations import Amount, Chosen, Option, Rules, Tries
+from ironic_traits.matching.combinations import Chosen, CombinationRules, Option, ProviderAmount, Tries
 from ironic_traits.placement.candidates import tree_candidates
 from ironic_traits.placement.candidates.candidate_search import Search
-from ironic_traits.placement.candidates.failing_trees import Alternatives, Key, Source, Tree, Use, Uses, minimal
+from ironic_traits.placement.candidates.failing_trees import Alternatives, FailingTrees, Key, Tree, Use, Uses, minimal
 
 
 def of_trees(search: Search, bits: Mapping[Key, int]) -> Counter[frozenset[int]]:
@@ -30,7 +30,7 @@ def of_trees(search: Search, bits: Mapping[Key, int]) -> Counter[frozenset[int]]
     """
     # Of each tree: sets of masks. Thousands of trees share a set, and are not compared mask by mask.
     masks: dict[str, set[frozenset[int]]] = defaultdict(set)
-    source = Source(search, bits)
+    source = FailingTrees(search, bits)
     for root, mask in source.free_nodes() if search.nodes_suffice else ():
         masks[root].add(frozenset((mask,)))
     kinds: dict[Any, dict[str, frozenset[int]]] = {}
@@ -85,7 +85,10 @@ class _CandidateRules:
         self._rules.isolate = False
         self._repeated = sorted({class_id for _, class_id in self._rules.rooms})
         self._subtrees = [
-            (bits.get(('same_subtree', place, None)), Rules(False, {}, [suffixes], self._rules.above, Tries(0)))
+            (
+                bits.get(('same_subtree', place, None)),
+                CombinationRules(False, {}, [suffixes], self._rules.above, Tries(0)),
+            )
             for place, suffixes in enumerate(search.request.subtrees)
         ]
         self._isolate = bits.get(('group_policy', 0, None), 0)
@@ -169,7 +172,7 @@ class _CandidateRules:
         suffix, amounts = self._search.request.groups[number].suffix, self._amounts[number]
         if not isinstance(uses, dict):
             for id, (mask,), _ in sorted(uses, key=lambda use: use[1][0].bit_count()):
-                taken = tuple(Amount(id, class_id, amount) for class_id, amount in amounts.items())
+                taken = tuple(ProviderAmount(id, class_id, amount) for class_id, amount in amounts.items())
                 yield Option(suffix, frozenset((id,)), taken), mask
             return
         required = sum({bit for (kind, n, _), bit in self._bits.items() if (kind, n) == ('required', number)})
@@ -180,7 +183,8 @@ class _CandidateRules:
             for _, _, fulfilled in chosen:
                 missing &= ~fulfilled
             taken = tuple(
-                Amount(id, class_id, amounts[class_id]) for class_id, (id, _, _) in zip(uses, chosen, strict=True)
+                ProviderAmount(id, class_id, amounts[class_id])
+                for class_id, (id, _, _) in zip(uses, chosen, strict=True)
             )
             option = Option(suffix, frozenset(id for id, _, _ in chosen), taken)
             for further, alternative in enumerate(itertools.product(*(masks for _, masks, _ in chosen))):

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.placement import trait_cache
-from ironic_traits.placement.trait_cache import TraitCache, Traits
+from ironic_traits.placement.trait_cache import CachedTraits, TraitCache
 from tests.support import plans
 from tests.support.client import Client
 from tests.support.providers import GOLD, golden, provider
@@ -132,8 +132,8 @@ def test_oldest_traits_leave_the_cache(monkeypatch):
     monkeypatch.setattr(trait_cache, 'MAX_PROVIDERS', 2)
     cache = TraitCache()
     assert cache.get({}) == {}
-    cache.add({1: Traits(0, ('A',)), 2: Traits(0, ('A',))})
-    cache.add({1: Traits(1, ('B',)), 3: Traits(0, ())})
+    cache.add({1: CachedTraits(0, ('A',)), 2: CachedTraits(0, ('A',))})
+    cache.add({1: CachedTraits(1, ('B',)), 3: CachedTraits(0, ())})
     assert cache.get({1: 1, 2: 0, 3: 0}) == {1: (1, ('B',)), 3: (0, ())}
     assert cache.get({1: 0, 3: 1}) == {}
 
@@ -141,7 +141,7 @@ def test_oldest_traits_leave_the_cache(monkeypatch):
 def test_all_traits_leave_the_cache(monkeypatch):
     cache = TraitCache()
     assert cache.get({1: 0}) == {}
-    cache.add({1: Traits(0, ('A',))})
+    cache.add({1: CachedTraits(0, ('A',))})
     assert cache.get({1: 0}) == {1: (0, ('A',))}
     late = time.monotonic() + trait_cache.MAX_AGE + 1
     monkeypatch.setattr(trait_cache.time, 'monotonic', lambda: late)
