@@ -17,6 +17,7 @@ import tempfile
 import time
 import uuid
 
+import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
@@ -112,6 +113,11 @@ def pytest_addoption(parser):
         metavar='COMMIT',
         help='--quick, and only the modules that test what differs from a commit (HEAD)',
     )
+
+
+# A machine that is busy with other work is slow: that is no fault of the service.
+hypothesis.settings.register_profile('tests', deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
+hypothesis.settings.load_profile('tests')
 
 
 def pytest_configure(config):

@@ -21,9 +21,7 @@ def run(machine, examples, steps):
     settings = hypothesis.settings(
         max_examples=int(random_examples or examples),
         stateful_step_count=steps,
-        deadline=None,
         derandomize=not random_examples,
         database=None,
-        suppress_health_check=list(hypothesis.HealthCheck),
     )
     stateful.run_state_machine_as_test(machine, settings=settings)

@@ -66,9 +66,7 @@ def options():
     return settings.inspection
 
 
-@hypothesis.settings(
-    max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck)
-)
+@hypothesis.settings(max_examples=100, derandomize=True)
 @hypothesis.given(INVENTORIES, PLUGIN_DATA, PROPERTIES)
 def test_random_data(options, inventory, plugin_data, properties):
     document = {'inventory': inventory, 'plugin_data': plugin_data}
@@ -95,7 +93,7 @@ def test_texts_that_are_no_values(options, text):
     assert (port['extra'], list(findings.ports.client_ids.values())) == (ids, list(ids.values()))
 
 
-@hypothesis.settings(max_examples=100, deadline=None, derandomize=True)
+@hypothesis.settings(max_examples=100, derandomize=True)
 @hypothesis.given(HINT_OBJECTS, st.lists(disturbed(DATA['inventory']['disks'][0]), max_size=3))
 def test_random_hints(hints, disks):
     try:
@@ -105,7 +103,7 @@ def test_random_hints(hints, disks):
     assert disk is None or disk in disks
 
 
-@hypothesis.settings(max_examples=100, deadline=None, derandomize=True)
+@hypothesis.settings(max_examples=100, derandomize=True)
 @hypothesis.given(VALUES | disturbed({'inventory': {}, 'plugin_data': {}}))
 def test_random_documents(document):
     for read in (inspection_data.of_ramdisk, inspection_data.of_client):

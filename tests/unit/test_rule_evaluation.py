@@ -244,7 +244,7 @@ RULES = strategies.lists(
 
 
 @hypothesis.given(RULES, strategies.randoms(use_true_random=False), strategies.integers(1, 4))
-@hypothesis.settings(deadline=None, derandomize=True)
+@hypothesis.settings(derandomize=True)
 def test_order_and_repetition_change_nothing(documents, random, limit):
     """A second evaluation, or another order of the rules, gives the same result."""
     rules = [inspection_rules.rule(document, default_name=f'r{number}') for number, document in enumerate(documents)]
@@ -258,7 +258,7 @@ def test_order_and_repetition_change_nothing(documents, random, limit):
 
 
 @hypothesis.given(RULES, strategies.permutations(range(6)))
-@hypothesis.settings(deadline=None, derandomize=True)
+@hypothesis.settings(derandomize=True)
 def test_names_of_rules_change_no_trait(documents, names):
     """Names of rules change no trait, although they decide the order of rules with equal priority."""
     facts = NodeFacts({'x': 'CUSTOM_X'}, {'tier': 'CUSTOM_A'}, {'name': 'CUSTOM_N'})

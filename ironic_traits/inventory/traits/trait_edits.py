@@ -92,7 +92,7 @@ class EditEffects:
 class EditPreview(NamedTuple):
     """The changes that an edit would make.
 
-    :ivar effects: EditEffects on all selected nodes.
+    :ivar effects: the effects on all selected nodes.
     :ivar nodes: one page of the nodes that would change, or would not get a vetoed trait: [NodeEdit, …].
     :ivar has_more: whether there are more of these nodes after the page.
     """

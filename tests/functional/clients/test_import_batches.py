@@ -144,7 +144,7 @@ def test_batches_equal_requests(database_url):
     with make_app(database_url) as app:
         app.service.enforcer = local.Everything()
 
-        @hypothesis.settings(max_examples=60, deadline=None, derandomize=True)
+        @hypothesis.settings(max_examples=60, derandomize=True)
         @hypothesis.given(DOCUMENT, DOCUMENT, st.sampled_from([None, None, 'cmdb', 'operator']))
         def check(first, second, source):
             both = documents.units(first), documents.units(second)

@@ -14,9 +14,7 @@ ARGUMENTS = ('traits', 'traits-any', 'not-traits', 'not-traits-any')
 SETS = st.sets(st.sampled_from([*NAMES, 'CUSTOM_NOBODY_HAS_IT']), min_size=1, max_size=3)
 SETTINGS = hypothesis.settings(
     max_examples=40,
-    deadline=None,
     derandomize=True,
-    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture, hypothesis.HealthCheck.too_slow],
 )
 
 

@@ -17,7 +17,7 @@ SETS = st.sets(st.sampled_from(['CUSTOM_A', 'CUSTOM_B', 'HW_CPU_X86_VMX']))
 def test_traits_at_every_past_time(app, client):
     """At the time of each history entry, the node has the traits that it had after that write."""
 
-    @hypothesis.settings(max_examples=8, deadline=None, derandomize=True)
+    @hypothesis.settings(max_examples=8, derandomize=True)
     @hypothesis.given(st.lists(SETS, min_size=1, max_size=6))
     def check(writes):
         node = client.node()
