@@ -1,11 +1,7 @@
-"""The decorator that makes a method a route of the Bare Metal API.
+"""The routes of the Bare Metal API.
 
-The decorator names the policy rule of the route and the version that brought it. Both are checked before the body is
-read, so that a client without permission cannot make the service wait for a body. The method gets typed arguments, and
-its result or exception becomes the response. ``api.placement.expose`` has the decorator of the Placement API, which
-uses the same ``route``.
-
-WSME converts and validates the input: query parameters here, bodies in ``api.body``.
+A route checks policy and version before it reads the body, so that a client without permission cannot make the service
+wait for a body. WSME converts and validates the input: query parameters here, bodies in ``api.body``.
 doc/source/contributor/decisions/expose.rst says why WSME's own ``wsexpose`` is not used.
 """
 
@@ -13,41 +9,26 @@ import contextlib
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+from wsgiref.types import WSGIEnvironment
 
 import pecan
 import wsme.exc
 import wsme.types
+from oslo_config import cfg
 from webob import acceptparse
-from wsme.api import FunctionArgument, FunctionDefinition
 
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
-from ironic_traits.api import exceptions, preconditions, rendering, responses
-from ironic_traits.api.resource import CONTEXT, ROUTE, SUFFIXED
-from ironic_traits.api.responses import EVENTS
+from ironic_traits.api import preconditions, rendering, routes
+from ironic_traits.api.resource import ROUTE, SUFFIXED
+from ironic_traits.api.responses import EVENTS, Response
+from ironic_traits.api.routes import Route
+from ironic_traits.context import Context, Grant
 
 #: Failures that mean that nothing has the name at the end of the path.
 _NAME_FAILURES = (failures.NodeNotFound, failures.RecordNotFound, failures.VifNotAttached)
-#: Used instead of a policy rule for a route that every client may use.
-PUBLIC = 'public'
-
-
-class Response:
-    """The response of a route that is not just a body with status 200.
-
-    :param body: a JSON document; its bytes, of the Placement API only; None for no body.
-    :param status: the HTTP status.
-    :param location: path for the Location header, below the host.
-    :param headers: further headers, {name: value}.
-    """
-
-    def __init__(self, body=None, status=200, location=None, headers=None):
-        self.body = body
-        self.status = status
-        self.location = location
-        self.headers = headers or {}
 
 
 class Body(NamedTuple):
@@ -62,156 +43,133 @@ class Body(NamedTuple):
 
     datatype: Any
     optional: bool = False
-    max_size: Callable[[Any], int] | None = None
-    check: Callable[[Any], None] | None = None
+    max_size: Callable[[cfg.ConfigOpts], int] | None = None
+    check: Callable[[Context], None] | None = None
 
 
-def expose(  # noqa: PLR0913, each keyword says one thing of the route
-    rule,
-    returns=None,
-    *,
-    of=None,
-    within=None,
-    since=1,
-    before=404,
-    query=None,
-    body=None,
-    streams=False,
-    statuses=None,
-    query_since=None,
-    or_returns=None,
-):
-    """Make a method a route of the Bare Metal API.
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class BareMetalRoute(Route):
+    """A route of the Bare Metal API.
 
-    The method gets the context of the request, then the grant of policy (``context.Grant``) if it has a parameter
-    ``grant``, then the path parameters, then the query parameters in the request as keyword arguments (with underscores
-    for dashes), then ``body`` if the route takes one.
+    The method gets the context of the request, then the grant of policy if it has a parameter ``grant``, then the path
+    parameters, then the query parameters in the request as keyword arguments (with underscores for dashes), then
+    ``body`` if the route takes one.
 
-    :param rule: name of the policy rule that must allow the request; a tuple of rules of which one must; or PUBLIC.
-    :param returns: WSME type of the response. It is documentation, which the tests check, and so are the statuses.
-    :param of: for a rule that depends on the one node, record or reservation at the path: function of the context, the
+    ``returns`` is the WSME type of the response; ``query`` is {name: WSME type}; ``body`` is a WSME type, or a Body.
+
+    :ivar of: for a rule that depends on the one node, record or reservation at the path: function of the context, the
         grant and the first path parameter that returns the grant for it, or raises if policy does not allow the request
         (``v1.access``). The method gets the uuid or name in the grant instead of the parameter. A route without path
         parameters calls the function itself.
-    :param within: function of the context and the first path parameter that raises unless the caller may see the node.
+    :ivar within: function of the context and the first path parameter that raises unless the caller may see the node.
         It is called first, because everything below a node that the caller may not see gets the response 404.
-    :param since: the minor version that brought the route.
-    :param before: the status at earlier versions: 404, 405 or 406.
-    :param query: {name: WSME type} of the query parameters.
-    :param body: WSME type of the body; or a Body.
-    :param streams: whether the route can return a stream of events (``change_streams.Events``), at any version.
-    :param statuses: the statuses of successful responses; None for 200, or 204 if the route returns nothing. A 204 has
-        no body, and neither has any response of a route that returns nothing.
-    :param query_since: {query parameter: the minor version that brought it}, for those that are later than the route,
+    :ivar streams: whether the route can return a stream of events (``change_streams.Events``), at any version.
+    :ivar statuses: the statuses of successful responses; () for 200, or 204 if the route returns nothing. The first is
+        that of a result that is not a Response.
+    :ivar query_since: {query parameter: the minor version that brought it}, for those that are later than the route,
         and are neither filters nor in the table of a resource.
-    :param or_returns: WSME type of the response to a query that asks for another form.
+    :ivar or_returns: WSME type of the response to a query that asks for another form.
     """
-    checks = _Checks(rule_names(rule), of, within, since, before, streams)
-    body = body if isinstance(body, Body | None) else Body(body)
 
-    def decorate(method):
-        definition = _definition(method, returns, query or {}, body and body.datatype)
-        steps = _Steps(method, definition, checks, body, query_since or {})
-        exposed = route(method, steps.respond)
-        exposed.respond = steps.respond
-        exposed.definition = definition
-        exposed.rules = checks.rules
-        exposed.is_public = rule == PUBLIC
-        exposed.since, exposed.before = since, before
-        exposed.query_since = query_since or {}
-        exposed.statuses = statuses or ((204,) if returns is None else (200,))
-        exposed.has_optional_body = bool(body and body.optional)
-        exposed.has_streams = streams
-        exposed.return_types = [_resolved(each) for each in (returns, or_returns) if each is not None]
-        return exposed
+    of: Callable[[Context, Grant, str], Grant] | None = None
+    within: Callable[[Context, str], None] | None = None
+    streams: bool = False
+    statuses: tuple[int, ...] = ()
+    query_since: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    or_returns: Any = None
 
-    return decorate
+    @functools.cached_property
+    def success(self) -> tuple[int, ...]:
+        """The statuses of successful responses."""
+        return self.statuses or ((204,) if self.returns is None else (200,))
 
+    @functools.cached_property
+    def return_types(self) -> list[Any]:
+        """The WSME types of the responses."""
+        return [_resolved(each) for each in (self.returns, self.or_returns) if each is not None]
 
-@dataclasses.dataclass(frozen=True)
-class _Checks:
-    """What a route checks before it reads its arguments; as in ``expose``."""
+    @functools.cached_property
+    def query_types(self) -> dict[str, Any]:
+        """{query parameter: its WSME type}."""
+        return {name: _resolved(datatype) for name, datatype in self.query.items()}
 
-    rules: tuple[str, ...]
-    of: Callable | None
-    within: Callable | None
-    since: int
-    before: int
-    streams: bool
+    @functools.cached_property
+    def typed_body(self) -> Body | None:
+        """The body, whose type is resolved; None if the route takes none."""
+        if self.body is None:
+            return None
+        body = self.body if isinstance(self.body, Body) else Body(self.body)
+        return body._replace(datatype=_resolved(body.datatype))
 
-    def check_type(self, environ):
-        """Raise NotAcceptable unless the client takes what the route returns."""
+    @functools.cached_property
+    def _takes_grant(self) -> bool:
+        return 'grant' in inspect.signature(self.method).parameters
+
+    def respond(self, controller: Any, context: Context, path: tuple[str, ...]) -> Response:
+        environ = pecan.request.environ
+        arguments: dict[str, Any] = {}
         if not _allows_json(environ.get('HTTP_ACCEPT')) and not self._is_stream(environ):
             raise failures.NotAcceptable
+        try:
+            result = self._attempt(controller, context, path, environ, arguments)
+        except _NAME_FAILURES:
+            if SUFFIXED not in environ:
+                raise
+            # Nothing has the name with the suffix, so the name without it may be meant.
+            path = (*path[:-1], path[-1].rpartition('.')[0])
+            result = self._attempt(controller, context, path, environ, arguments)
+        return result if isinstance(result, Response) else Response(result, self.success[0])
 
-    def admit(self, context, path, environ):
-        """Raise unless policy and version allow the request.
+    def _attempt(
+        self,
+        controller: Any,
+        context: Context,
+        path: tuple[str, ...],
+        environ: WSGIEnvironment,
+        arguments: dict[str, Any],
+    ) -> Any:
+        """Return the result of the method for these path parameters.
 
-        :returns: (grant or None, path parameters).
+        :param arguments: the keyword arguments of the method; filled if it is empty, because a body can be read only
+            once.
         """
+        grant, checked_path = self._admit(context, path, environ)
+        first = self._first(context, grant)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(preconditions.guard(context, path, environ))
+            if not arguments:
+                arguments.update(self._arguments(context, environ, stack))
+            return self.method(controller, *first, *checked_path, **arguments)
+
+    def _admit(
+        self, context: Context, path: tuple[str, ...], environ: WSGIEnvironment
+    ) -> tuple[Grant | None, tuple[str, ...]]:
+        """Raise unless policy and version allow the request; return the grant and the path parameters."""
         if self.within:
             self.within(context, path[0])
         grant = None
         if self.rules:
             grant = (context.limit_to if self.of else context.can)(*self.rules)
         if context.minor < self.since and not self._is_stream(environ):
-            raise _too_early(self.before, self.since)
-        if self.of and path:
+            raise self._too_early(environ)
+        if self.of and path and grant:
             grant = self.of(context, grant, path[0])
             path = (grant.ident, *path[1:])
         return grant, path
 
-    def _is_stream(self, environ):
+    def _is_stream(self, environ: WSGIEnvironment) -> bool:
         return self.streams and _prefers_events(environ.get('HTTP_ACCEPT', ''))
 
+    def _too_early(self, environ: WSGIEnvironment) -> failures.Failure:
+        """Return the failure for a version before that of the route."""
+        what = f'{environ["REQUEST_METHOD"]} {environ[ROUTE]}'
+        if self.before == 406:
+            return failures.VersionTooLow(what=what, version=f'1.{self.since}')
+        if self.before == 405:
+            return failures.MethodNotAllowed(reason=f'{what} needs API version 1.{self.since}.')
+        return failures.ResourceNotFound(hint=f' {what} needs API version 1.{self.since}.')
 
-class _Steps:
-    """The steps of a request: the checks of its route, its arguments, and the method.
-
-    :param method: the method that is a route.
-    :param definition: of WSME: the types of the query parameters and of the body.
-    :param checks: _Checks.
-    :param body: Body; None if the route takes none.
-    :param query_since: {query parameter: the minor version that brought it}.
-    """
-
-    def __init__(self, method, definition, checks, body, query_since):
-        self._method, self._definition, self._checks, self._body = method, definition, checks, body
-        self._query_since = query_since
-        self._takes_grant = 'grant' in inspect.signature(method).parameters
-
-    def respond(self, controller, context, path):
-        """Return the result of the method.
-
-        :param path: the path parameters.
-        """
-        environ = pecan.request.environ
-        arguments: dict[str, Any] = {}
-        self._checks.check_type(environ)
-        try:
-            return self._attempt(controller, context, path, environ, arguments)
-        except _NAME_FAILURES:
-            if SUFFIXED not in environ:
-                raise
-            # Nothing has the name with the suffix, so the name without it may be meant.
-            path = (*path[:-1], path[-1].rpartition('.')[0])
-            return self._attempt(controller, context, path, environ, arguments)
-
-    def _attempt(self, controller, context, path, environ, arguments):
-        """Return the result of the method for these path parameters.
-
-        :param arguments: the keyword arguments of the method, a dict; filled if it is empty, because a body can be read
-            only once.
-        """
-        grant, checked_path = self._checks.admit(context, path, environ)
-        first = self._first(context, grant)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(preconditions.guard(context, path, environ))
-            if not arguments:
-                arguments.update(self._arguments(context, environ, stack))
-            return self._method(controller, *first, *checked_path, **arguments)
-
-    def _first(self, context, grant):
+    def _first(self, context: Context, grant: Grant | None) -> tuple[Any, ...]:
         """Return the context, and the grant if the method takes it.
 
         :raises TypeError: the grant is limited to some nodes, and the method does not take it. Without this check, a
@@ -220,79 +178,62 @@ class _Steps:
         if self._takes_grant:
             return context, grant
         if grant and grant.rules and grant.checked is None:
-            name = self._method.__qualname__
+            name = self.method.__qualname__
             raise TypeError(f'{name}: the rule depends on the node. Set of=, or take the grant.')
         return (context,)
 
-    def _arguments(self, context, environ, stack):
+    def _arguments(self, context: Context, environ: WSGIEnvironment, stack: contextlib.ExitStack) -> dict[str, Any]:
         """Return the query parameters and the body as the keyword arguments of the method.
 
-        :param stack: contextlib.ExitStack of the request.
+        :param stack: that of the request.
         """
-        arguments = _query(self._definition) if environ.get('QUERY_STRING') else {}
-        if arguments:
-            self._check_versions(context, arguments)
-        if self._body:
-            if self._body.check:
-                self._body.check(context)
-            raw = request_body.content(context, self._body.max_size and self._body.max_size(context.conf))
+        arguments = self._query(context) if environ.get('QUERY_STRING') else {}
+        if body := self.typed_body:
+            if body.check:
+                body.check(context)
+            raw = request_body.content(context, body.max_size and body.max_size(context.conf))
             stack.enter_context(request_body.turn(raw))
-            arguments['body'] = request_body.converted(context, raw, self._definition.body_type, self._body.optional)
+            arguments['body'] = request_body.converted(context, raw, body.datatype, body.optional)
         else:
             request_body.refuse(context)
         return arguments
 
-    def _check_versions(self, context, arguments):
-        """Raise VersionTooLow unless the version of the request has all of its query parameters."""
-        for name, since in self._query_since.items():
-            if name.replace('-', '_') in arguments:
+    def _query(self, context: Context) -> dict[str, Any]:
+        """Return the query parameters as keyword arguments.
+
+        :raises failures.UnexpectedArguments: the route does not have one of them.
+        :raises failures.VersionTooLow: the version of the request does not have one of them.
+        """
+        parameters = pecan.request.GET
+        if unknown := set(parameters).difference(self.query_types):
+            raise failures.UnexpectedArguments(unknown, self.query_types)
+        arguments = {
+            name: _argument(name, datatype, parameters.getall(name))
+            for name, datatype in self.query_types.items()
+            if name in parameters
+        }
+        for name, since in self.query_since.items():
+            if name in arguments:
                 context.needs(since, f"the argument '{name}'")
+        return {name.replace('-', '_'): value for name, value in arguments.items()}
 
 
-def rule_names(rule):
-    """Return the names of the policy rules in the first argument of ``expose``, a tuple."""
-    if rule == PUBLIC:
-        return ()
-    return (rule,) if isinstance(rule, str) else tuple(rule)
+#: The decorator that makes a method a route of the Bare Metal API: ``routes.expose``.
+expose = functools.partial(routes.expose, BareMetalRoute)
 
 
-def route(method, respond):
-    """Return the function that the application calls for a method. It turns results and exceptions into responses.
-
-    :param method: its positional-only parameters after self, context and grant are the path parameters.
-    :param respond: function of the controller, the context and the path parameters that returns a Response, or a body.
-    """
-    path_parameters = _path_parameters(method)
-
-    @functools.wraps(method)
-    def handler(self, *path):
-        environ = pecan.request.environ
-        context = environ[CONTEXT]
-        try:
-            result = respond(self, context, path)
-            return responses.render(context, environ, result if isinstance(result, Response) else Response(result))
-        except Exception as error:
-            return exceptions.answer_to(environ, error)
-
-    exposed: Any = handler
-    required = sum(parameter.default is parameter.empty for parameter in path_parameters)
-    exposed.path_names = [parameter.name for parameter in path_parameters]
-    exposed.path_parameters = range(required, len(path_parameters) + 1)
-    return exposed
-
-
-def accepts_json():
+def accepts_json() -> bool:
     """Whether the Accept header of the request allows a JSON response."""
     return _allows_json(pecan.request.environ.get('HTTP_ACCEPT'))
 
 
-def accepts_events():
+def accepts_events() -> bool:
     """Whether the Accept header of the request prefers a stream of events to JSON."""
     return _prefers_events(pecan.request.environ.get('HTTP_ACCEPT', ''))
 
 
 @functools.lru_cache(maxsize=256)
-def _prefers_events(header):
+def _prefers_events(header: str) -> bool:
     if EVENTS not in header:
         return False
     offers = acceptparse.create_accept_header(header).acceptable_offers([rendering.CONTENT_TYPE, EVENTS])
@@ -301,54 +242,16 @@ def _prefers_events(header):
 
 # Clients send few different headers. To parse one takes as long as a tenth of a short request.
 @functools.lru_cache(maxsize=256)
-def _allows_json(header):
+def _allows_json(header: str | None) -> bool:
     accept = acceptparse.create_accept_header(header)
     return not accept or bool(accept.acceptable_offers([rendering.CONTENT_TYPE]))
 
 
-def _path_parameters(method):
-    """Return the path parameters of a method: the positional-only ones after self, context and grant."""
-    parameters = [p for p in inspect.signature(method).parameters.values() if p.kind is p.POSITIONAL_ONLY]
-    return [p for p in parameters if p.name not in ('self', 'context', 'grant')]
+def _resolved(datatype: Any) -> Any:
+    return wsme.types.registry.resolve_type(datatype)
 
 
-def _definition(method, returns, query, body):
-    definition = FunctionDefinition(method)
-    definition.return_type = returns
-    definition.set_options(body=body, rest_content_types=('json',))
-    definition.arguments = [FunctionArgument(name, datatype, False, None) for name, datatype in query.items()]
-    definition.resolve_types(wsme.types.registry)
-    return definition
-
-
-def _resolved(datatype):
-    return wsme.types.registry.resolve_type(wsme.types.registry.register(datatype))
-
-
-def _too_early(status, since):
-    """Return the failure for a route that a later version brought, with the HTTP status."""
-    what = f'{pecan.request.method} {pecan.request.environ[ROUTE]}'
-    if status == 406:
-        return failures.VersionTooLow(what=what, version=f'1.{since}')
-    if status == 405:
-        return failures.MethodNotAllowed(reason=f'{what} needs API version 1.{since}.')
-    return failures.ResourceNotFound(hint=f' {what} needs API version 1.{since}.')
-
-
-def _query(definition):
-    """Return the query parameters as keyword arguments."""
-    parameters = pecan.request.GET
-    datatypes = {argument.name: argument.datatype for argument in definition.arguments}
-    if unknown := set(parameters).difference(datatypes):
-        raise failures.UnexpectedArguments(unknown, datatypes)
-    return {
-        name.replace('-', '_'): _argument(name, datatype, parameters.getall(name))
-        for name, datatype in datatypes.items()
-        if name in parameters
-    }
-
-
-def _argument(name, datatype, values):
+def _argument(name: str, datatype: Any, values: Any) -> Any:
     if not wsme.types.isarray(datatype):
         if len(values) > 1:
             raise failures.InvalidInput(reason=f'Parameter {name} may be given only once')

@@ -16,14 +16,14 @@ class Application(pecan.Pecan):
     """
 
     def find_controller(self, state):
-        """Return the route of a request, its arguments, and no keyword arguments."""
+        """Return the exposed method for a request, its arguments, and no keyword arguments."""
         # pecan.request and pecan.response stand for these.
         core.state.request, core.state.response = state.request, state.response
-        route, parameters = self.root.route(state.request)
-        return route, parameters, {}
+        method, parameters = self.root.route(state.request)
+        return method, parameters, {}
 
     def invoke_controller(self, controller, args, kwargs, state):
-        """Call the route of a request."""
+        """Call the exposed method for a request."""
         state.response = controller(*args)
 
 

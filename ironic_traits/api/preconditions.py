@@ -70,7 +70,7 @@ class _Precondition:
         self._context, self._environ = context, environ
         self._open = context.write
         self._collection, self._ident = _resource(environ, path)
-        self._url, (self._route, self._path, self._template) = _readable(environ, path)
+        self._url, (self._method, self._path, self._template) = _readable(environ, path)
         self.was_checked = False
 
     @contextlib.contextmanager
@@ -103,11 +103,11 @@ class _Precondition:
         context.read = lambda: contextlib.nullcontext(connection)
         environ = {name: value for name, value in self._environ.items() if name not in _DROPPED}
         environ |= {'REQUEST_METHOD': 'GET', 'QUERY_STRING': '', 'CONTENT_LENGTH': '0'}
-        environ |= {CONTEXT: context, ROUTE: self._template.format(*self._route.path_names)}
+        environ |= {CONTEXT: context, ROUTE: self._template.format(*self._method.route.path_names)}
         request = core.state.request
         core.state.request = type(request)(environ)
         try:
-            result = self._route.respond(self._route.__self__, context, self._path)
+            result = self._method.route.respond(self._method.__self__, context, tuple(self._path)).body
         finally:
             core.state.request = request
         return conditional.digest_of(result if isinstance(result, bytes) else rendering.dump(result))
@@ -126,7 +126,7 @@ def _resource(environ, path):
 
 
 def _readable(environ, path):
-    """Return the path of the GET whose ETag counts, and its route, as ``Resource.find`` does.
+    """Return the path of the GET whose ETag counts, and what ``Resource.find`` returns for it.
 
     :raises failures.IfMatchUnsupported: there is no such GET.
     """

@@ -43,18 +43,18 @@ class Resource:
     members: 'dict[str, Resource]' = {}
 
     def route(self, request):
-        """Return the route of a request and its path parameters, and put its path into the environ.
+        """Return the exposed method for a request and its path parameters. Put the path of its route into the environ.
 
         :param request: webob.Request.
         """
-        route, parameters, path = self.locate(
+        method, parameters, path = self.locate(
             [segment for segment in request.path_info.split('/')[1:] if segment], request
         )
-        request.environ[ROUTE] = path.format(*route.path_names) or '/'
-        return route, parameters
+        request.environ[ROUTE] = path.format(*method.route.path_names) or '/'
+        return method, parameters
 
     def locate(self, segments, request):
-        """Return the route of a request, as ``find`` does.
+        """Return the exposed method for a request, as ``find`` does.
 
         :param segments: the segments of its path.
         :param request: webob.Request.
@@ -62,14 +62,14 @@ class Resource:
         return self.find(segments, request.method, [], '')
 
     def find(self, segments, method, taken, path):
-        """Return the route of a path and an HTTP method.
+        """Return the exposed method for a path and an HTTP method.
 
         :param segments: the remaining segments of the path.
         :param method: the HTTP method.
         :param taken: the values of the path parameters in the segments before.
         :param path: the segments before, joined, with a placeholder for each parameter.
-        :returns: (route, values of its path parameters, the whole path with placeholders). The placeholders are for
-            ``str.format``, which puts the names of the parameters into them: ``{name}``.
+        :returns: (exposed method, values of its path parameters, the whole path with placeholders). The placeholders
+            are for ``str.format``, which puts the names of the parameters into them: ``{name}``.
         :raises webob.exc.HTTPNotFound: there is no resource at this path.
         :raises webob.exc.HTTPMethodNotAllowed: the resource does not support the method. The exception has the resource
             as ``resource``, and as ``since`` the minor version that brought the first of its methods.
@@ -80,20 +80,19 @@ class Resource:
             member_path = f'{path}{_PARAMETER}/{segments[1]}'
             return self.members[segments[1]].find(segments[2:], method, [*taken, segments[0]], member_path)
         parameters = [*taken, *segments]
-        routes = _routes(self, len(parameters))
-        if not routes:
+        exposed = _exposed(self, len(parameters))
+        if not exposed:
             raise exc.HTTPNotFound
-        if method not in routes:
+        if method not in exposed:
             error = exc.HTTPMethodNotAllowed()
-            error.allow, error.resource = sorted(routes), self
-            # Routes without a version are as old as the API.
-            error.since = min(getattr(route, 'since', 1) for route in routes.values())
+            error.allow, error.resource = sorted(exposed), self
+            error.since = min(each.route.since for each in exposed.values())
             raise error
-        return routes[method], parameters, path + _PARAMETER * len(segments)
+        return exposed[method], parameters, path + _PARAMETER * len(segments)
 
 
 @functools.lru_cache(maxsize=1024)
-def _routes(resource, count):
-    """Return the routes of a resource that have this many path parameters: {HTTP method: route}."""
-    routes = ((method, getattr(resource, name, None)) for method, names in METHODS.items() for name in names)
-    return {method: route for method, route in routes if route and count in route.path_parameters}
+def _exposed(resource, count):
+    """Return the exposed methods of a resource that take this many path parameters: {HTTP method: exposed method}."""
+    exposed = ((method, getattr(resource, name, None)) for method, names in METHODS.items() for name in names)
+    return {method: each for method, each in exposed if each and count in each.route.path_lengths}

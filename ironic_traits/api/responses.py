@@ -1,5 +1,9 @@
 """The responses to requests that have succeeded."""
 
+import dataclasses
+import datetime
+from typing import Any
+
 import pecan
 
 from ironic_traits.api import conditional, rendering
@@ -16,6 +20,24 @@ _CONTENT_TYPE = ('Content-Type', rendering.CONTENT_TYPE)
 _NO_LENGTH = ('Content-Length', '0')
 
 
+@dataclasses.dataclass
+class Response:
+    """The response of a route that is not just a body with the usual status of the route.
+
+    :ivar body: a JSON document; its bytes, of the Placement API only; None for no body.
+    :ivar status: the HTTP status.
+    :ivar location: path for the Location header, below the host.
+    :ivar headers: further headers, {name: value}.
+    :ivar modified: time for the Last-Modified header, of the Placement API only.
+    """
+
+    body: Any = None
+    status: int = 200
+    location: str | None = None
+    headers: dict[str, str] = dataclasses.field(default_factory=dict)
+    modified: datetime.datetime | None = None
+
+
 def warnings(sentences):
     """Return the header with warnings (RFC 7234, 5.5) as a dict; {} for none.
 
@@ -27,7 +49,7 @@ def warnings(sentences):
 def render(context, environ, response):
     """Return the response to a request, as webob has it.
 
-    :param response: ironic_traits.api.expose.Response.
+    :param response: Response.
     :returns: webob.Response.
     """
     headers = [*response.headers.items()]

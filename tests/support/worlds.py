@@ -125,7 +125,7 @@ class Requests:
     def of(self, route):
         """Generate (path, body) of each request of a route.
 
-        :param route: ironic_traits.api.description.routes.Route.
+        :param route: ironic_traits.api.description.operations.Operation.
         """
         body = json.loads(json.dumps(MATRIX['routes'].get(str(route), {}).get('body')).replace(NODE, OWN))
         for name in re.findall(r'{(\w+)}', route.path):

@@ -1,7 +1,8 @@
 """The operations of the Bare Metal API."""
 
-from ironic_traits.api import expose, rendering
+from ironic_traits.api import rendering
 from ironic_traits.api.description import types
+from ironic_traits.api.responses import EVENTS
 from ironic_traits.api.v1.node_fields import FIELDS_SINCE
 
 #: Query parameters that may not be sent with detail=true.
@@ -23,20 +24,16 @@ class BareMetal:
         """The schemas that the operations refer to: {name: JSON schema}."""
         return self._components.schemas
 
-    def serves(self, function):
-        """Whether the version has a route."""
-        return function.since <= self._minor
-
-    def query(self, route):
-        """Return the query parameters of a Route, a list."""
-        definition = route.function.definition
-        since = {'fields': FIELDS_SINCE, **types.query_since(definition.return_type), **route.function.query_since}
+    def query(self, operation):
+        """Return the query parameters of an Operation, a list."""
+        route = operation.route
+        since = {'fields': FIELDS_SINCE, **types.query_since(next(iter(route.return_types), None)), **route.query_since}
         schemas = {
-            each.name: types.query_schema(each.datatype)
-            for each in definition.arguments
-            if since.get(each.name, 1) <= self._minor
+            name: types.query_schema(datatype)
+            for name, datatype in route.query_types.items()
+            if since.get(name, 1) <= self._minor
         }
-        if route.path.endswith('/detail'):
+        if operation.path.endswith('/detail'):
             # These lists have all fields, and refuse the parameter.
             schemas.pop('fields', None)
         others = schemas.keys() & _NOT_WITH_DETAIL if 'detail' in schemas else set()
@@ -44,18 +41,18 @@ class BareMetal:
         parameters = [{'name': name, 'in': 'query', 'schema': schema} for name, schema in schemas.items()]
         return [*parameters, _either(exclusive)] if exclusive else parameters
 
-    def body(self, function):
+    def body(self, route):
         """Return the schema of the body of a route, and whether it is required; None if the route has no body."""
-        datatype = function.definition.body_type
-        return None if datatype is None else (self._components.schema(datatype), not function.has_optional_body)
+        body = route.typed_body
+        return body and (self._components.schema(body.datatype), not body.optional)
 
-    def responses(self, function):
+    def responses(self, route):
         """Return the successful responses of a route: {status: {content type: schema}}."""
-        schemas = [self._components.schema(each) for each in function.return_types]
+        schemas = [self._components.schema(each) for each in route.return_types]
         content = {rendering.CONTENT_TYPE: schemas[0] if len(schemas) == 1 else {'anyOf': schemas}} if schemas else {}
-        if function.has_streams:
-            content[expose.EVENTS] = {'type': 'string'}
-        return {status: {} if status == 204 else content for status in function.statuses}
+        if route.streams:
+            content[EVENTS] = {'type': 'string'}
+        return {status: {} if status == 204 else content for status in route.success}
 
 
 def _either(schemas):

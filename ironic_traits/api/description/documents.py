@@ -9,8 +9,8 @@ from ironic_traits import policies
 from ironic_traits.api import protocols, rendering
 from ironic_traits.api.description import paths
 from ironic_traits.api.description.bare_metal import BareMetal
+from ironic_traits.api.description.operations import operations
 from ironic_traits.api.description.placement import Placement
-from ironic_traits.api.description.routes import routes
 from ironic_traits.api.microversions import text
 from ironic_traits.failures import Failure
 from ironic_traits.placement import failures as placement_failures
@@ -37,16 +37,16 @@ def document(api, minor, auth_strategy, prefix=True):
     protocol, kind = APIS[api]
     described = kind(minor)
     prefix_length = 0 if prefix else len(protocol.prefix)
-    operations: dict[str, dict] = {}
-    for route in _routes(protocol):
-        if described.serves(route.function):
-            path = route.path[prefix_length:] or '/'
-            operations.setdefault(path, {})[route.method.lower()] = _operation(protocol, described, route, minor)
+    by_path: dict[str, dict] = {}
+    for each in _operations(protocol):
+        if each.route.since <= minor:
+            path = each.path[prefix_length:] or '/'
+            by_path.setdefault(path, {})[each.method.lower()] = _described(protocol, described, each, minor)
     return {
         'openapi': '3.1.0',
         'info': _info(protocol, minor),
         'servers': [{'url': '.'}],
-        'paths': operations,
+        'paths': by_path,
         'components': {
             'schemas': described.schemas,
             'responses': {'Failure': _response('A failure.', {rendering.CONTENT_TYPE: protocol.failure_schema(minor)})},
@@ -57,10 +57,10 @@ def document(api, minor, auth_strategy, prefix=True):
     }
 
 
-def _routes(protocol):
-    """Return the routes of an API."""
+def _operations(protocol):
+    """Return the operations of an API."""
     other = protocols.PLACEMENT.prefix
-    return [route for route in routes() if route.path.startswith(other) == (protocol is protocols.PLACEMENT)]
+    return [each for each in operations() if each.path.startswith(other) == (protocol is protocols.PLACEMENT)]
 
 
 def _info(protocol, minor):
@@ -87,28 +87,28 @@ def _schemes(auth_strategy):
     return {name: scheme for name, scheme in _SECURITY.items() if name == auth_strategy}
 
 
-def _operation(protocol, described, route, minor):
-    function = route.function
-    body = described.body(function)
-    operation = {
-        'operationId': f'{route.method.lower()}{re.sub(r"[^a-z0-9]+", "_", route.path)}'.rstrip('_'),
-        'summary': _summaries().get(next(iter(function.rules), None), 'Show the versions.'),
-        'tags': [_tag(protocol, route.path)],
+def _described(protocol, described, operation, minor):
+    route, path = operation.route, operation.path
+    body = described.body(route)
+    description = {
+        'operationId': f'{operation.method.lower()}{re.sub(r"[^a-z0-9]+", "_", path)}'.rstrip('_'),
+        'summary': _summaries().get(next(iter(route.rules), None), 'Show the versions.'),
+        'tags': [_tag(protocol, path)],
         'parameters': [
             {'$ref': '#/components/parameters/Version'},
-            *(paths.parameter(route, name, minor) for name in _PARAMETER.findall(route.path)),
-            *described.query(route),
+            *(paths.parameter(operation.method, name, minor) for name in _PARAMETER.findall(path)),
+            *described.query(operation),
         ],
-        'responses': _responses(protocol, described, route),
-        'x-since': text(function.since),
-        'x-policy-rules': list(function.rules),
+        'responses': _responses(protocol, described, operation),
+        'x-since': text(max(route.since, protocol.minimum)),
+        'x-policy-rules': list(route.rules),
     }
     if body:
         schema, is_required = body
-        operation['requestBody'] = {'required': is_required, 'content': {rendering.CONTENT_TYPE: {'schema': schema}}}
-    if route.path.removeprefix(protocol.prefix) in protocol.public:
-        operation['security'] = []
-    return operation
+        description['requestBody'] = {'required': is_required, 'content': {rendering.CONTENT_TYPE: {'schema': schema}}}
+    if path.removeprefix(protocol.prefix) in protocol.public:
+        description['security'] = []
+    return description
 
 
 def _tag(protocol, path):
@@ -117,12 +117,12 @@ def _tag(protocol, path):
     return next(filter(None, segments), 'versions')
 
 
-def _responses(protocol, described, route):
+def _responses(protocol, described, operation):
     responses = {
         str(status): _response(http.HTTPStatus(status).phrase, content)
-        for status, content in described.responses(route.function).items()
+        for status, content in described.responses(operation.route).items()
     }
-    if route.method == 'GET' and protocol is protocols.BARE_METAL:
+    if operation.method == 'GET' and protocol is protocols.BARE_METAL:
         responses['304'] = _response('The client has the response already: its If-None-Match has the ETag.', {})
     failures = dict.fromkeys(map(str, _statuses(protocol)), {'$ref': '#/components/responses/Failure'})
     # The body is that of the middleware that authenticates.

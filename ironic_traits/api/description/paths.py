@@ -25,14 +25,14 @@ _NAMED_SINCE = {
 }
 
 
-def parameter(route, name, minor):
+def parameter(method, name, minor):
     """Return the description of a parameter in a path.
 
-    :param route: ironic_traits.api.description.routes.Route.
+    :param method: the HTTP method.
     :param name: of the parameter.
     :param minor: the minor version.
     """
-    return {'name': name, 'in': 'path', 'required': True, 'schema': _schema(route.method, name, minor)}
+    return {'name': name, 'in': 'path', 'required': True, 'schema': _schema(method, name, minor)}
 
 
 def _schema(method, name, minor):

@@ -15,16 +15,10 @@ class Placement:
         self._minor = minor
         self.schemas: dict[str, dict] = {}
 
-    def serves(self, function):
-        """Whether the version has a route."""
-        return function.since <= self._minor
-
-    def query(self, route):
-        """Return the query parameters of a Route, a list."""
-        function = route.function
-        schema = (
-            _portable(at(function.queries, self._minor)) if function.queries else {'properties': {}, 'required': []}
-        )
+    def query(self, operation):
+        """Return the query parameters of an Operation, a list."""
+        query = operation.route.query
+        schema = _portable(at(query, self._minor)) if query else {'properties': {}, 'required': []}
         parameters = [
             {'name': name, 'in': 'query', 'schema': each, 'required': name in schema['required']}
             for name, each in schema['properties'].items()
@@ -35,14 +29,14 @@ class Placement:
             parameters.append({'name': 'groups', 'in': 'query', 'schema': groups, 'style': 'form', 'explode': True})
         return parameters
 
-    def body(self, function):
+    def body(self, route):
         """Return the schema of the body of a route, and True: it is required. None if the route has no body."""
-        schema = at(function.bodies, self._minor) if function.bodies else None
+        schema = at(route.body, self._minor) if route.body else None
         return schema and (_portable(schema), True)
 
-    def responses(self, function):
+    def responses(self, route):
         """Return the successful responses of a route: {status: {content type: schema}}."""
-        by_status = at(function.responses, self._minor)
+        by_status = at(route.returns, self._minor)
         return {
             status: {rendering.CONTENT_TYPE: _portable(schema)} if schema else {}
             for status, schema in by_status.items()

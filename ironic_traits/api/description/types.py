@@ -7,7 +7,8 @@ import functools
 import wsme.types
 
 from ironic_traits.api import arguments
-from ironic_traits.api.description.routes import routes
+from ironic_traits.api.description.operations import operations
+from ironic_traits.api.expose import BareMetalRoute
 
 _PLAIN = {
     str: {'type': 'string'},
@@ -92,7 +93,7 @@ def since(datatype):
 def query_since(datatype):
     """Return the minor versions that brought query parameters of a list or of one item: {parameter: minor version}.
 
-    :param datatype: type of the response.
+    :param datatype: type of the response; None if it has no body.
     """
     resource = _resource(datatype)
     if resource is None:
@@ -125,10 +126,10 @@ def _or_null(schema):
 def _names():
     """Return the names of all types with attributes: {type: name}. Types with the same name get that of the module."""
     types: set[type] = set()
-    for route in routes():
-        if hasattr(route.function, 'definition'):
-            for datatype in (*route.function.return_types, route.function.definition.body_type):
-                _collect(datatype, types)
+    routes = (each.route for each in operations())
+    for route in (each for each in routes if isinstance(each, BareMetalRoute)):
+        for datatype in (*route.return_types, route.typed_body and route.typed_body.datatype):
+            _collect(datatype, types)
     counts = collections.Counter(each.__name__ for each in types)
     return {each: each.__name__ if counts[each.__name__] == 1 else _long_name(each) for each in types}
 

@@ -1,8 +1,9 @@
 """/placement/resource_providers/{uuid}/aggregates"""
 
-from ironic_traits.api.placement.expose import Response, expose, now
+from ironic_traits.api.placement.expose import expose, now
 from ironic_traits.api.placement.schemas import GENERATION, TEXT, UUID, array, document, growing, returning
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.placement import aggregates, resource_providers
 
 #: The minor versions that brought aggregates, and their generations.
@@ -47,4 +48,4 @@ def _show(context, provider, uuids):
     if context.minor >= GENERATION_SINCE:
         body['resource_provider_generation'] = provider.generation
     # The database does not have the times of membership.
-    return Response(body, now())
+    return Response(body, modified=now())

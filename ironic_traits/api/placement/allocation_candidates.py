@@ -14,7 +14,7 @@ from ironic_traits.api.placement.candidate_documents import (
     TRAITS_SINCE,
     TREES_SINCE,
 )
-from ironic_traits.api.placement.expose import Response, expose, now
+from ironic_traits.api.placement.expose import expose, now
 from ironic_traits.api.placement.microversions import MAXIMUM
 from ironic_traits.api.placement.schemas import (
     MAX_INTEGER,
@@ -32,6 +32,7 @@ from ironic_traits.api.placement.schemas import (
 )
 from ironic_traits.api.placement.validation import at
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.placement import failures
 from ironic_traits.placement.candidates import allocation_candidates
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
@@ -126,7 +127,7 @@ class AllocationCandidatesController(Resource):
             raise failures.BadRequest(reason=f'Invalid resource class in resources parameter: {error}') from error
         except failures.TraitNotFound as error:
             raise failures.BadRequest(reason=str(error)) from error
-        return Response(candidate_documents.dump(context.minor, request, result), now())
+        return Response(candidate_documents.dump(context.minor, request, result), modified=now())
 
 
 def parse(text):

@@ -4,7 +4,7 @@ import contextlib
 
 from oslo_utils import uuidutils
 
-from ironic_traits.api.placement.expose import Response, expose, modified
+from ironic_traits.api.placement.expose import expose, modified
 from ironic_traits.api.placement.schemas import (
     GENERATION,
     IDENTITY,
@@ -22,6 +22,7 @@ from ironic_traits.api.placement.schemas import (
     table,
 )
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.mirror import placement_claims
 from ironic_traits.placement import allocations, consumers, failures
 
@@ -118,7 +119,6 @@ class AllocationsController(Resource):
     def post(self, context, /, *, body):
         with allocation_failures('Unable to allocate inventory'):
             placement_claims.replace(context, claims(context, body))
-        return Response(status=204)
 
     @expose('placement:allocations:list', returns=returning(_OF_CONSUMER_SHOWN))
     def get_one(self, context, consumer_uuid, /):
@@ -134,7 +134,7 @@ class AllocationsController(Resource):
             body['consumer_generation'] = consumer.generation
         if consumer and context.minor >= TYPES_SINCE:
             body['consumer_type'] = consumer.consumer_type or 'unknown'
-        return Response(body, modified(rows))
+        return Response(body, modified=modified(rows))
 
     @expose('placement:allocations:update', body=_PUT)
     def put(self, context, consumer_uuid, /, *, body):
@@ -148,12 +148,10 @@ class AllocationsController(Resource):
             body = body | {'allocations': by_provider}
         with allocation_failures(f'Unable to allocate inventory for consumer {uuid}:'):
             placement_claims.replace(context, claims(context, {uuid: body}))
-        return Response(status=204)
 
     @expose('placement:allocations:delete')
     def delete(self, context, consumer_uuid, /):
         placement_claims.delete(context, _consumer(consumer_uuid))
-        return Response(status=204)
 
 
 class ProviderAllocationsController(Resource):
@@ -169,7 +167,7 @@ class ProviderAllocationsController(Resource):
             if context.minor >= GENERATIONS_SINCE:
                 consumer['consumer_generation'] = row.consumer_generation
         body = {'allocations': by_consumer, 'resource_provider_generation': provider.generation}
-        return Response(body, modified(rows))
+        return Response(body, modified=modified(rows))
 
 
 def _consumer(uuid):

@@ -1,117 +1,110 @@
-"""The decorator that makes a method a route of the Placement API.
+"""The routes of the Placement API.
 
-The decorator checks the version, the headers and policy before the body is read. It validates the query and the body
-with JSON schemas, because the messages of the schema validation are part of the API.
+A route checks the version, the headers and policy before it reads the body. It validates the query and the body with
+JSON schemas, because the messages of the schema validation are part of the API.
 """
 
+import dataclasses
 import datetime
 import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import pecan
+import sqlalchemy as sa
 import webob.datetime_utils
 
 from ironic_traits.api import body as request_body
-from ironic_traits.api import expose as common
-from ironic_traits.api import preconditions
-from ironic_traits.api.expose import PUBLIC
+from ironic_traits.api import preconditions, routes
+from ironic_traits.api.expose import accepts_json
 from ironic_traits.api.placement import validation
+from ironic_traits.api.responses import Response
+from ironic_traits.api.routes import Route
+from ironic_traits.context import Context
 from ironic_traits.failures import Failure
 from ironic_traits.placement import failures
 
 #: The minor version that brought Last-Modified and Cache-Control.
 TIMES_SINCE = 15
-#: ``returns`` of a route whose responses have no body.
-NOTHING: dict[int, dict[int, dict | None]] = {0: {204: None}}
 #: The failures at a version before that of the route, by status.
 _EARLY = {404: failures.NotFound, 405: failures.MethodNotAllowed}
 
 
-class Response(common.Response):
-    """The response of a route.
-
-    :param body: a JSON document, or its bytes; None for no body.
-    :param modified: time for the Last-Modified header; None for no header.
-    :param rest: further arguments of ``api.expose.Response``: status, location.
-    """
-
-    def __init__(self, body=None, modified=None, **rest):
-        super().__init__(body, **rest)
-        self.modified = modified
-
-
-def expose(  # noqa: PLR0913, each keyword says one thing of the route
-    rule, *, target=None, since=0, before=404, query=None, body=None, exists=None, returns=NOTHING
-):
-    """Make a method a route of the Placement API.
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class PlacementRoute(Route):
+    """A route of the Placement API.
 
     The method gets the context of the request, then the path parameters, then ``query`` (a multi-dict of the query
-    parameters) and ``body`` (the document) if the route takes them.
+    parameters) and ``body`` (the document) if the route takes them. It returns a Response, or None for a response
+    without a body.
 
-    :param rule: name of the policy rule that must allow the request; or PUBLIC.
-    :param target: for a rule that depends on the query: function of the query that returns the target of the rule.
-    :param since: the minor version that brought the route.
-    :param before: the status at earlier versions.
-    :param query: {minor version: schema of the query parameters from that version on}; None if the route has none.
-    :param body: {minor version: schema of the body from that version on, None for no body}.
-    :param exists: function of the context and the first path parameter that raises if the resource does not exist. It
-        is called if the body is invalid, because a missing resource takes precedence.
-    :param returns: {minor version: {status: schema of the body from that version on, None for no body}} of the
-        successful responses. It is documentation, which the tests check.
+    ``returns`` is {minor version: {status: schema of the body from that version on, None for no body}}; ``query`` is
+    {minor version: schema of the query parameters from that version on}; ``body`` is {minor version: schema of the body
+    from that version on, None for no body}.
+
+    :ivar target: for a rule that depends on the query: function of the query that returns the target of the rule.
+    :ivar exists: function of the context and the first path parameter that raises if the resource does not exist. It is
+        called if the body is invalid, because a missing resource takes precedence.
     """
-    rules = common.rule_names(rule)
-    queries, bodies = validation.validators(query or {}), validation.validators(body or {})
 
-    def decorate(method):
-        def admit(context):
-            """Raise unless version, headers and policy allow the request; return the bytes of its body."""
-            preconditions.refuse(pecan.request.environ)
-            if context.minor < since:
-                raise _EARLY[before](reason='')
-            takes_body = bool(bodies) and validation.at(bodies, context.minor) is not None
-            _check_headers(takes_body)
-            if rules and not target:
-                context.can(*rules)
-            return request_body.content(context) if takes_body else b''
+    returns: Mapping[int, Mapping[int, dict | None]] = dataclasses.field(default_factory=lambda: {0: {204: None}})
+    target: Callable[[Any], dict[str, str]] | None = None
+    exists: Callable[[Context, str], Any] | None = None
 
-        def respond(self, context, path):
-            arguments = {}
-            raw = admit(context)
-            if queries:
-                arguments['query'] = _query(validation.at(queries, context.minor))
-            if target:
-                context.can(*rules, target=target(arguments['query']))
-            with request_body.turn(raw):
-                if bodies:
-                    look_up = functools.partial(exists, context, *path[:1]) if exists else None
-                    arguments['body'] = _document(context, raw, validation.at(bodies, context.minor), look_up)
-                return _with_times(context, method(self, context, *path, **arguments))
+    @functools.cached_property
+    def _queries(self) -> Mapping[int, Any]:
+        return validation.validators(self.query)
 
-        exposed = common.route(method, respond)
-        exposed.rules = rules
-        exposed.is_public = rule == PUBLIC
-        exposed.since = since
-        exposed.queries, exposed.bodies, exposed.responses = query or {}, body or {}, returns
-        return exposed
+    @functools.cached_property
+    def _bodies(self) -> Mapping[int, Any]:
+        return validation.validators(self.body or {})
 
-    return decorate
+    def respond(self, controller: Any, context: Context, path: tuple[str, ...]) -> Response:
+        arguments = {}
+        raw = self._admit(context)
+        if self.query:
+            arguments['query'] = _query(validation.at(self._queries, context.minor))
+        if self.target:
+            context.can(*self.rules, target=self.target(arguments['query']))
+        with request_body.turn(raw):
+            if self.body:
+                look_up = functools.partial(self.exists, context, *path[:1]) if self.exists else None
+                arguments['body'] = _document(context, raw, validation.at(self._bodies, context.minor), look_up)
+            result = self.method(controller, context, *path, **arguments)
+            return _with_times(context, result or Response(status=204))
+
+    def _admit(self, context: Context) -> bytes:
+        """Raise unless version, headers and policy allow the request; return the bytes of its body."""
+        preconditions.refuse(pecan.request.environ)
+        if context.minor < self.since:
+            raise _EARLY[self.before](reason='')
+        takes_body = bool(self.body) and validation.at(self._bodies, context.minor) is not None
+        _check_headers(takes_body)
+        if self.rules and not self.target:
+            context.can(*self.rules)
+        return request_body.content(context) if takes_body else b''
 
 
-def modified(rows):
+#: The decorator that makes a method a route of the Placement API: ``routes.expose``.
+expose = functools.partial(routes.expose, PlacementRoute)
+
+
+def modified(rows: Iterable[sa.Row]) -> datetime.datetime:
     """Return the time of the latest modification of any of the rows; the current time if there are none."""
     return latest(row.updated_at or row.created_at for row in rows)
 
 
-def latest(moments):
+def latest(moments: Iterable[datetime.datetime]) -> datetime.datetime:
     """Return the latest of some times; the current time if there are none."""
     return max(moments, default=None) or now()
 
 
-def now():
+def now() -> datetime.datetime:
     """Return the current time in UTC, without an offset."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
-def _check_headers(takes_body):
+def _check_headers(takes_body: bool) -> None:
     """Raise unless the headers of a request fit the route.
 
     :param takes_body: whether the route takes a body at this version.
@@ -127,17 +120,17 @@ def _check_headers(takes_body):
         raise failures.BadRequest(reason='content-type header required when content-length > 0')
     if takes_body and request.content_type != 'application/json':
         raise failures.UnsupportedMediaType(media_type=request.content_type or None)
-    if request.method == 'GET' and not common.accepts_json():
+    if request.method == 'GET' and not accepts_json():
         raise failures.NotAcceptable
 
 
-def _query(validator):
+def _query(validator: Any) -> Any:
     arguments = pecan.request.GET
     validation.check_query(validator, arguments)
     return arguments
 
 
-def _document(context, raw, validator, look_up):
+def _document(context: Context, raw: bytes, validator: Any, look_up: Callable[[], Any] | None) -> Any:
     """Return the document of a body; None if the validator is None.
 
     :param look_up: function that raises if the resource at the path does not exist; None for no such function.
@@ -154,7 +147,7 @@ def _document(context, raw, validator, look_up):
     return document
 
 
-def _with_times(context, response):
+def _with_times(context: Context, response: Response) -> Response:
     if response.modified and context.minor >= TIMES_SINCE:
         response.headers |= {
             'Last-Modified': webob.datetime_utils.serialize_date(response.modified),

@@ -2,9 +2,10 @@
 
 import contextlib
 
-from ironic_traits.api.placement.expose import Response, expose, modified
+from ironic_traits.api.placement.expose import expose, modified
 from ironic_traits.api.placement.schemas import GENERATION, MAX_INTEGER, NAME, document, response, returning, table
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.placement import failures, inventories, resource_providers
 from ironic_traits.placement.capacity import FIELDS
 
@@ -107,7 +108,6 @@ class InventoriesController(Resource):
     @expose('placement:resource_providers:inventories:delete', since=DELETE_ALL_SINCE, before=405)
     def delete_all(self, context, uuid, /):
         inventories.delete(context, uuid)
-        return Response(status=204)
 
     @expose('placement:resource_providers:inventories:delete')
     def delete(self, context, uuid, resource_class, /):
@@ -118,7 +118,6 @@ class InventoriesController(Resource):
             raise failures.ConcurrentUpdate(
                 reason=f'Unable to delete inventory of class {resource_class}: {error}'
             ) from error
-        return Response(status=204)
 
 
 @contextlib.contextmanager
@@ -150,13 +149,13 @@ def read_values(context, uuid, name, document):
 def _show_all(provider, rows):
     by_class = {row.resource_class: _fields(row) for row in rows}
     body = {'resource_provider_generation': provider.generation, 'inventories': by_class}
-    return Response(body, modified(rows))
+    return Response(body, modified=modified(rows))
 
 
 def _show(provider, rows, resource_class, **rest):
     (row,) = (row for row in rows if row.resource_class == resource_class)
     body = _fields(row) | {'resource_provider_generation': provider.generation}
-    return Response(body, modified([row]), **rest)
+    return Response(body, modified=modified([row]), **rest)
 
 
 def _fields(row):

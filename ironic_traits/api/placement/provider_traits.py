@@ -1,9 +1,10 @@
 """/placement/resource_providers/{uuid}/traits"""
 
-from ironic_traits.api.placement.expose import Response, expose, latest
+from ironic_traits.api.placement.expose import expose, latest
 from ironic_traits.api.placement.schemas import GENERATION, TEXT, array, document, response, returning
 from ironic_traits.api.placement.traits import SINCE
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.matching.traits import MAX_LENGTH
 from ironic_traits.placement import failures, provider_traits
 
@@ -33,8 +34,9 @@ class ProviderTraitsController(Resource):
     @expose('placement:resource_providers:traits:delete', since=SINCE)
     def delete(self, context, uuid, /):
         provider_traits.replace(context, uuid, None, [])
-        return Response(status=204)
 
 
 def _show(generation, moments):
-    return Response({'traits': list(moments), 'resource_provider_generation': generation}, latest(moments.values()))
+    return Response(
+        {'traits': list(moments), 'resource_provider_generation': generation}, modified=latest(moments.values())
+    )

@@ -7,7 +7,7 @@ from ironic_traits.api.placement.allocations import (
     allocation_failures,
     claims,
 )
-from ironic_traits.api.placement.expose import Response, expose
+from ironic_traits.api.placement.expose import expose
 from ironic_traits.api.placement.inventories import ALL, read_values
 from ironic_traits.api.placement.schemas import UUID_KEY, by_uuid, document, table
 from ironic_traits.api.resource import Resource
@@ -48,4 +48,3 @@ class ReshaperController(Resource):
             raise failures.ReshapedProviderNotFound(
                 reason=f'Resource provider {error.facts["uuid"]} in inventories not found: {error}'
             ) from error
-        return Response(status=204)

@@ -1,9 +1,10 @@
 """/placement/resource_classes"""
 
-from ironic_traits.api.placement.expose import Response, expose, modified
+from ironic_traits.api.placement.expose import expose, modified
 from ironic_traits.api.placement.schemas import CUSTOM_NAME, LINKS, TEXT, array, document, response, returning
 from ironic_traits.api.placement.validation import validate
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.placement import failures, resource_classes
 
 #: The minor versions that brought resource classes, and a PUT that creates them.
@@ -28,12 +29,12 @@ class ResourceClassesController(Resource):
     )
     def get_all(self, context, /):
         rows = resource_classes.find(context)
-        return Response({'resource_classes': [_show(context, row) for row in rows]}, modified(rows))
+        return Response({'resource_classes': [_show(context, row) for row in rows]}, modified=modified(rows))
 
     @expose('placement:resource_classes:show', since=SINCE, returns=returning({SINCE: _CLASS}))
     def get_one(self, context, name, /):
         row = resource_classes.get(context, name)
-        return Response(_show(context, row), modified([row]))
+        return Response(_show(context, row), modified=modified([row]))
 
     @expose('placement:resource_classes:create', since=SINCE, body={SINCE: _BODY}, returns={SINCE: {201: None}})
     def post(self, context, /, *, body):
@@ -58,7 +59,6 @@ class ResourceClassesController(Resource):
     @expose('placement:resource_classes:delete', since=SINCE)
     def delete(self, context, name, /):
         resource_classes.delete(context, name)
-        return Response(status=204)
 
 
 def _show(context, row):

@@ -9,7 +9,7 @@ from ironic_traits.api.placement import aggregates, query
 from ironic_traits.api.placement import traits as traits_api
 from ironic_traits.api.placement.aggregates import AggregatesController
 from ironic_traits.api.placement.allocations import ProviderAllocationsController
-from ironic_traits.api.placement.expose import Response, expose, latest, modified
+from ironic_traits.api.placement.expose import expose, latest, modified
 from ironic_traits.api.placement.inventories import InventoriesController
 from ironic_traits.api.placement.provider_traits import ProviderTraitsController
 from ironic_traits.api.placement.schemas import (
@@ -26,6 +26,7 @@ from ironic_traits.api.placement.schemas import (
 )
 from ironic_traits.api.placement.usages import ProviderUsagesController
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.placement import failures, resource_providers
 
 #: The minor versions that brought trees, a POST that returns the provider, and moves of providers with a parent.
@@ -87,7 +88,7 @@ class ResourceProvidersController(Resource):
     @expose('placement:resource_providers:show', returns=returning(_SHOWN))
     def get_one(self, context, uuid, /):
         row = resource_providers.get(context, uuid)
-        return Response(_show(context, row), modified([row]))
+        return Response(_show(context, row), modified=modified([row]))
 
     @expose(
         'placement:resource_providers:create',
@@ -100,7 +101,7 @@ class ResourceProvidersController(Resource):
         location = f'/resource_providers/{row.uuid}'
         if context.minor < POST_RETURNS_SINCE:
             return Response(status=201, location=location)
-        return Response(_show(context, row), modified([row]), location=location)
+        return Response(_show(context, row), modified=modified([row]), location=location)
 
     @expose(
         'placement:resource_providers:update',
@@ -109,7 +110,7 @@ class ResourceProvidersController(Resource):
     )
     def put(self, context, uuid, /, *, body):
         row = resource_providers.update(context, uuid, body['name'], _parent(body), context.minor >= MOVES_SINCE)
-        return Response(_show(context, row), modified([row]))
+        return Response(_show(context, row), modified=modified([row]))
 
     @expose('placement:resource_providers:delete')
     def delete(self, context, uuid, /):
@@ -117,7 +118,6 @@ class ResourceProvidersController(Resource):
             resource_providers.delete(context, uuid)
         except failures.ProviderNotFound as error:
             raise failures.NotFound(reason=f'{error} for delete') from error
-        return Response(status=204)
 
 
 def _parent(body):
@@ -166,7 +166,7 @@ def _list(context, batches):
         packed.append(orjson.dumps([tuple(row[:-1]) for row in rows]))
         times = [max(times), max(row[-1] for row in rows)]
     parts = _parts(_listed(_template(context)), first, packed)
-    return Response(Chunks(parts) if packed else b''.join(parts), latest(times))
+    return Response(Chunks(parts) if packed else b''.join(parts), modified=latest(times))
 
 
 def _parts(view, first, packed):

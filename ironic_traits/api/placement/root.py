@@ -5,7 +5,7 @@ from webob import exc
 from ironic_traits.api.placement import microversions
 from ironic_traits.api.placement.allocation_candidates import AllocationCandidatesController
 from ironic_traits.api.placement.allocations import AllocationsController
-from ironic_traits.api.placement.expose import PUBLIC, Response, expose, now
+from ironic_traits.api.placement.expose import expose, now
 from ironic_traits.api.placement.reshaper import ReshaperController
 from ironic_traits.api.placement.resource_classes import ResourceClassesController
 from ironic_traits.api.placement.resource_providers import ResourceProvidersController
@@ -13,6 +13,8 @@ from ironic_traits.api.placement.schemas import LINKS, TEXT, array, response
 from ironic_traits.api.placement.traits import TraitsController
 from ironic_traits.api.placement.usages import UsagesController
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
+from ironic_traits.api.routes import PUBLIC
 
 _VERSION = response(
     {'id': TEXT, 'max_version': TEXT, 'min_version': TEXT, 'status': TEXT, 'links': LINKS},
@@ -48,4 +50,4 @@ class PlacementController(Resource):
             # A relative link to this URL.
             'links': [{'rel': 'self', 'href': ''}],
         }
-        return Response({'versions': [version]}, now())
+        return Response({'versions': [version]}, modified=now())

@@ -2,9 +2,10 @@
 
 import re
 
-from ironic_traits.api.placement.expose import Response, expose, modified, now
+from ironic_traits.api.placement.expose import expose, modified, now
 from ironic_traits.api.placement.schemas import CUSTOM_NAME, TEXT, array, document, response, returning
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.matching.traits import MAX_LENGTH
 from ironic_traits.placement import failures, traits
 
@@ -29,7 +30,7 @@ class TraitsController(Resource):
     def get_all(self, context, /, *, query):
         name, associated = _name_filter(query.get('name')), _associated(query.get('associated'))
         names, moment = traits.find(context, **name, associated=associated)
-        return Response({'traits': names}, moment or now())
+        return Response({'traits': names}, modified=moment or now())
 
     @expose('placement:traits:show', since=SINCE)
     def get_one(self, context, name, /):
@@ -48,7 +49,6 @@ class TraitsController(Resource):
     @expose('placement:traits:delete', since=SINCE)
     def delete(self, context, name, /):
         traits.delete(context, name)
-        return Response(status=204)
 
 
 def _name_filter(text):

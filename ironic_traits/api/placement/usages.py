@@ -1,8 +1,9 @@
 """/placement/usages and /placement/resource_providers/{uuid}/usages"""
 
-from ironic_traits.api.placement.expose import Response, expose, now
+from ironic_traits.api.placement.expose import expose, now
 from ironic_traits.api.placement.schemas import GENERATION, IDENTITY, NAME, document, response, returning, table
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.placement import usages
 
 #: The minor versions that brought usages of projects, and types of consumers.
@@ -26,7 +27,7 @@ class ProviderUsagesController(Resource):
     )
     def get_all(self, context, uuid, /):
         provider, used = usages.of_provider(context, uuid)
-        return Response({'resource_provider_generation': provider.generation, 'usages': used}, now())
+        return Response({'resource_provider_generation': provider.generation, 'usages': used}, modified=now())
 
 
 class UsagesController(Resource):
@@ -52,5 +53,5 @@ class UsagesController(Resource):
     def get_all(self, context, /, *, query):
         owners = query['project_id'], query.get('user_id')
         if context.minor < TYPES_SINCE:
-            return Response({'usages': usages.of_project(context, *owners)}, now())
-        return Response({'usages': usages.by_type(context, *owners, query.get('consumer_type'))}, now())
+            return Response({'usages': usages.of_project(context, *owners)}, modified=now())
+        return Response({'usages': usages.by_type(context, *owners, query.get('consumer_type'))}, modified=now())

@@ -4,8 +4,9 @@ import pecan
 
 from ironic_traits import failures
 from ironic_traits.api import arguments, paging, patch, types
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, Records, parse_node
 from ironic_traits.conf.mirror import claims_any_nodes
@@ -177,7 +178,6 @@ class NodeAllocationController(Resource):
     @expose('baremetal:allocation:delete', of=_of_node, within=access.visible_node, since=SINCE)
     def delete_all(self, context, node_ident, /):
         claims.release(context, allocations.delete(context, node_ident))
-        return Response(status=204)
 
 
 class AllocationsController(Resource):
@@ -230,7 +230,6 @@ class AllocationsController(Resource):
     @expose('baremetal:allocation:delete', of=ALLOCATIONS.allowed, since=SINCE, before=405)
     def delete(self, context, allocation_ident, /):
         claims.release(context, allocations.delete(context, allocation_ident))
-        return Response(status=204)
 
 
 def _values(context, body):

@@ -3,8 +3,9 @@
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
 from ironic_traits.api import types
-from ironic_traits.api.expose import Body, Response, expose
+from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import node_fields, node_types
 from ironic_traits.api.v1.inspection_types import RAMDISK_DATA
 from ironic_traits.context import Grant

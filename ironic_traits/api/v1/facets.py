@@ -4,8 +4,9 @@ import wsme.types
 
 from ironic_traits import failures, spelling
 from ironic_traits.api import responses, types
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import node_filters
 from ironic_traits.inventory.search import facets
 

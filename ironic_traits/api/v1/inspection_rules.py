@@ -1,8 +1,9 @@
 """/v1/inspection_rules"""
 
 from ironic_traits.api import responses, types
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1.inspection_rule_fields import (
     RULES,
     InspectionRule,

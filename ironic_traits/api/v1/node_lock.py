@@ -2,7 +2,7 @@
 
 import logging
 
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.inventory.inspection import outcomes
@@ -24,4 +24,3 @@ class NodeLockController(Resource):
             context.project_id,
             action or 'no work',
         )
-        return Response(status=204)

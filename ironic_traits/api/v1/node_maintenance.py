@@ -3,7 +3,7 @@
 import wsme.types
 
 from ironic_traits.api import types
-from ironic_traits.api.expose import Body, Response, expose
+from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.inventory.nodes import nodes
@@ -29,9 +29,7 @@ class NodeMaintenanceController(Resource):
         if body is not None and body.reason is not wsme.types.Unset:
             reason = body.reason
         nodes.set_maintenance(context, node_ident, True, reason)
-        return Response(status=202)
 
     @expose('baremetal:node:clear_maintenance', of=access.node, statuses=(202,))
     def delete(self, context, node_ident, /):
         nodes.set_maintenance(context, node_ident, False)
-        return Response(status=202)

@@ -4,8 +4,9 @@ import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import patch, types
-from ironic_traits.api.expose import Body, Response, expose
+from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access
 from ironic_traits.deploy import states
 from ironic_traits.inventory.provisioning import node_states

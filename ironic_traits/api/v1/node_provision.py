@@ -6,8 +6,9 @@ import orjson
 
 from ironic_traits import failures, spelling
 from ironic_traits.api import types
-from ironic_traits.api.expose import Body, Response, expose
+from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, runbooks
 from ironic_traits.api.v1.node_power import read_arguments
 from ironic_traits.deploy import states, steps

@@ -4,8 +4,9 @@ import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import responses, types
-from ironic_traits.api.expose import Body, Response, expose
+from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, past_traits, trait_sources
 from ironic_traits.inventory.traits import node_traits, trait_catalogue
 
@@ -41,7 +42,6 @@ class VetoController(Resource):
     @expose('baremetal:node:traits:set', of=access.node, since=SOURCES_SINCE)
     def delete(self, context, node_ident, trait, /):
         node_traits.lift_veto(context, node_ident, trait)
-        return Response(status=204)
 
 
 class NodeTraitsController(Resource):
@@ -99,7 +99,6 @@ class NodeTraitsController(Resource):
             node_traits.remove_all(context, node_ident, source)
         else:
             node_traits.remove(context, node_ident, trait, source)
-        return Response(status=204)
 
 
 def _add(context, node_ident, trait, source):

@@ -2,7 +2,7 @@
 
 from ironic_traits import failures
 from ironic_traits.api import types
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1 import node_ident as idents
@@ -40,12 +40,10 @@ class NodeVifsController(Resource):
             raise failures.InvalidInput(reason='Cannot specify both port_uuid and portgroup_uuid')
         info = {key: value for key, value in body.items() if key != 'id'}
         node_vifs.attach(context, node_ident, _vif(body['id']), info)
-        return Response(status=204)
 
     @expose('baremetal:node:vif:detach', of=access.node, since=SINCE)
     def delete(self, context, node_ident, vif_ident, /):
         node_vifs.detach(context, node_ident, _vif(vif_ident))
-        return Response(status=204)
 
 
 def _vif(value):

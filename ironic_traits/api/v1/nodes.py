@@ -5,9 +5,10 @@ import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import conditional, paging, types
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, changes, node_fields, node_filters, node_patch, node_types
 from ironic_traits.api.v1.allocations import NodeAllocationController
 from ironic_traits.api.v1.facets import absences
@@ -112,7 +113,6 @@ class NodesController(Resource):
     @expose(('baremetal:node:delete', 'baremetal:node:delete:self_owned_node'), of=access.node)
     def delete(self, context, node_ident, /):
         nodes.delete(context, node_ident)
-        return Response(status=204)
 
 
 def new_values(context, body):

@@ -15,7 +15,7 @@ from oslo_utils import uuidutils
 from ironic_traits import failures, spelling
 from ironic_traits.api import arguments, paging, patch, types
 from ironic_traits.api import body as request_body
-from ironic_traits.api.expose import Response
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.api.v1.node_fields import FIELDS_SINCE
 from ironic_traits.inventory.records import records
@@ -170,7 +170,6 @@ class Records:
     def delete(self, context, grant):
         """Delete a record, and return the response."""
         records.delete(context, self.kind, grant.ident)
-        return Response(status=204)
 
     def allowed(self, context, grant, text):
         """Return the grant for a record, if policy allows the request for it: ``of`` of ``expose``.

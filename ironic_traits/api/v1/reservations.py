@@ -6,8 +6,9 @@ from oslo_utils import uuidutils
 
 from ironic_traits import failures, spelling
 from ironic_traits.api import paging, types
-from ironic_traits.api.expose import Body, Response, expose
+from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, match_types, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
 from ironic_traits.inventory.holds import reservations
@@ -129,7 +130,6 @@ class ReservationsController(Resource):
     def delete(self, context, reservation_uuid, /):
         reservations.delete(context, reservation_uuid)
         claims.release(context, reservation_uuid)
-        return Response(status=204)
 
 
 def _one(row):

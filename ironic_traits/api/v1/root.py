@@ -6,9 +6,10 @@ from oslo_utils import uuidutils
 from webob import exc
 
 from ironic_traits.api import microversions, protocols, types
-from ironic_traits.api.expose import PUBLIC, expose
+from ironic_traits.api.expose import expose
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, METHODS, SUFFIXED, Resource
+from ironic_traits.api.routes import PUBLIC
 from ironic_traits.api.v1 import unserved
 from ironic_traits.api.v1.allocations import AllocationsController
 from ironic_traits.api.v1.capacity import CapacityController
@@ -148,7 +149,7 @@ class RootController(Resource):
             # As in Ironic, the node may be at the end.
             segments.insert(2, segments.pop())
         try:
-            route, parameters, path = super().locate(segments, request)
+            method, parameters, path = super().locate(segments, request)
         except exc.HTTPNotFound:
             unserved.check(request.environ[CONTEXT], request.method, segments)
             raise
@@ -156,12 +157,12 @@ class RootController(Resource):
             _check_since(request, error)
             raise
         # If the path ends in a parameter, the suffix may be part of its value: a node may be named "my.json".
-        if has_suffix and path.endswith('}') and route.path_names[-1].endswith('_ident'):
+        if has_suffix and path.endswith('}') and method.route.path_names[-1].endswith('_ident'):
             # For DELETE, the suffix is always part of a name: a repeated DELETE of "my.json" must not delete "my".
             if request.method != 'DELETE' or uuidutils.is_uuid_like(parameters[-1]):
                 request.environ[SUFFIXED] = True
             parameters[-1] += _SUFFIX
-        return route, parameters, path
+        return method, parameters, path
 
     @expose(PUBLIC, Root)
     def get_all(self, context, /):
@@ -186,7 +187,7 @@ def _check_since(request, error):
     if request.environ[CONTEXT].minor >= error.since:
         return
     methods = [getattr(error.resource, name, None) for name in METHODS.get(request.method, ())]
-    if not isinstance(error.resource, _NOUNS) or any(method and method.before == 404 for method in methods):
+    if not isinstance(error.resource, _NOUNS) or any(method and method.route.before == 404 for method in methods):
         raise exc.HTTPNotFound(f'{request.path} needs API version 1.{error.since}.') from None
 
 

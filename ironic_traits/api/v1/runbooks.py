@@ -5,8 +5,9 @@ import wsme.types
 from ironic_traits import failures
 from ironic_traits.api import patch as patches
 from ironic_traits.api import types
-from ironic_traits.api.expose import Body, Response, expose
+from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1.records import FIELDS_QUERY
 from ironic_traits.api.v1.runbook_fields import RUNBOOKS, TRAITS_SINCE, Runbook, RunbookBody, Runbooks, Traits
 from ironic_traits.inventory.records import runbooks
@@ -73,12 +74,11 @@ class RunbookTraitsController(Resource):
         if names is None or None in names:
             raise failures.InvalidInput(reason="'traits' must be a list of strings, without null.")
         runbooks.replace_traits(context, runbook_ident, names)
-        return Response(status=204)
+        return None
 
     @expose(_UPDATE, of=allowed, since=TRAITS_SINCE)
     def delete(self, context, runbook_ident, trait=None, /):
         runbooks.remove_traits(context, runbook_ident, trait)
-        return Response(status=204)
 
 
 class RunbooksController(Resource):

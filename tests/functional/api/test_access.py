@@ -6,7 +6,7 @@ The project alpha owns the nodes, and the project beta leases them.
 import pytest
 from webob import Request
 
-from ironic_traits.api.description.routes import routes
+from ironic_traits.api.description.operations import operations
 from ironic_traits.api.microversions import HEADER
 from tests.support.client import VERSION, Client
 from tests.support.personas import MATRIX, PERSONAS
@@ -83,7 +83,7 @@ PUBLIC = {'GET /', 'GET /v1', 'GET /placement'}
 
 
 def test_matrix_is_complete():
-    assert {route.partition('?')[0] for route in MATRIX['routes']} == set(map(str, routes())) - PUBLIC
+    assert {route.partition('?')[0] for route in MATRIX['routes']} == set(map(str, operations())) - PUBLIC
     for route, row in MATRIX['routes'].items():
         personas = [persona for status in row if isinstance(status, int) for persona in row[status]]
         assert sorted(personas) == sorted(PERSONAS), route

@@ -4,7 +4,7 @@ import urllib.parse
 
 import pytest
 
-from ironic_traits.api.description.routes import routes
+from ironic_traits.api.description.operations import operations
 from ironic_traits.inventory.mirrored import mirror_clouds
 from tests.support.client import Client
 from tests.support.service import make_app
@@ -61,7 +61,7 @@ def paths(client):
 
 def reads():
     """Return all GET routes of the Bare Metal API except the root."""
-    return [route for route in routes() if route.method == 'GET' and route.path.startswith('/v1')]
+    return [route for route in operations() if route.method == 'GET' and route.path.startswith('/v1')]
 
 
 @pytest.mark.parametrize('version', ['1.1', SUFFIX, '1.115'])

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from ironic_traits.api.description.routes import routes
+from ironic_traits.api.description.operations import operations
 from tests.functional.conftest import AccessCopy
 from tests.support import worlds
 from tests.support.client import Client
@@ -54,7 +54,7 @@ def is_taken(response, path, body):
 #: All routes as admin and member, and those that read as manager and reader, who may do the same or less.
 ASKED = [
     pytest.param(route, f'stranger_{role}', id=f'{route}-{role}')
-    for route in routes()
+    for route in operations()
     for role in ('admin', 'member', *(('manager', 'reader') if route.method == 'GET' else ()))
 ]
 

@@ -14,7 +14,7 @@ import wsme.types
 from wsme.rest import json as wsme_json
 
 from ironic_traits import failures
-from ironic_traits.api.description.routes import routes
+from ironic_traits.api.description.operations import operations
 from ironic_traits.api.v1 import node_types
 from ironic_traits.api.v1.allocations import ALLOCATIONS
 from ironic_traits.api.v1.chassis import CHASSIS as CHASSIS_NOUN
@@ -122,9 +122,9 @@ GIVEN_BY = {
 @pytest.mark.parametrize(('name', 'route'), GIVEN_BY.items())
 def test_responses_have_their_declared_types(name, route):
     """WSME can parse the responses by the types of the API, so each key is declared."""
-    (function,) = [each.function for each in routes() if str(each) == route]
+    (exposed,) = [each.route for each in operations() if str(each) == route]
     response = json.loads((SAMPLES / f'{name}.json').read_text())
-    assert wsme_json.fromjson(function.definition.return_type, response)
+    assert wsme_json.fromjson(exposed.return_types[0], response)
 
 
 @pytest.fixture(scope='module')
@@ -143,7 +143,7 @@ def _check_rows(names, section, where):
     assert not missing, f'Add to {where}, and describe NAME_IN_PARAMETERS in api-ref/source/parameters.yaml:\n{rows}'
 
 
-@pytest.mark.parametrize('route', routes(), ids=str)
+@pytest.mark.parametrize('route', operations(), ids=str)
 def test_every_route_is_documented(documented, route):
     line = f'.. rest_method:: {route}\n'
     assert line in '\n'.join(documented.values()), f'Add to the page of the noun in api-ref/source: {line}'
@@ -151,7 +151,7 @@ def test_every_route_is_documented(documented, route):
 
 def test_documented_routes_exist(documented):
     named = re.findall(r'rest_method:: (\S+ \S+)', '\n'.join(documented.values()))
-    assert sorted(named) == sorted([*map(str, routes()), 'GET /openapi.json', 'GET /healthcheck', 'GET /metrics'])
+    assert sorted(named) == sorted([*map(str, operations()), 'GET /openapi.json', 'GET /healthcheck', 'GET /metrics'])
 
 
 #: The base class, which both modules have.
@@ -205,8 +205,8 @@ def test_every_field_has_a_type_and_a_version():
     ],
 )
 def test_every_key_of_a_body_is_documented(documented, noun, route):
-    (function,) = [each.function for each in routes() if str(each) == route]
-    names = [attribute.name for attribute in wsme.types.list_attributes(function.definition.body_type)]
+    (exposed,) = [each.route for each in operations() if str(each) == route]
+    names = [attribute.name for attribute in wsme.types.list_attributes(exposed.typed_body.datatype)]
     _check_rows(names, documented[noun], f'{route} in api-ref/source/{noun}.rst')
 
 
@@ -223,14 +223,14 @@ def test_records_are_documented(documented, noun):
             for route in re.findall(r'rest_method:: (\S+ \S+)', section):
                 sections[route] = section
     ident = next(
-        str(route).rpartition('/')[2] for route in routes() if str(route).startswith(f'DELETE /v1/{noun.path}/')
+        str(route).rpartition('/')[2] for route in operations() if str(route).startswith(f'DELETE /v1/{noun.path}/')
     )
-    functions = {str(route): route.function for route in routes()}
+    exposed = {str(each): each.route for each in operations()}
     show, listed = f'GET /v1/{noun.path}/{ident}', f'GET /v1/{noun.path}'
-    shown = functions[show].definition.return_type
+    shown = exposed[show].return_types[0]
     assert {attribute.name for attribute in wsme.types.list_attributes(shown)} == set(noun.since)
     creation = f'POST /v1/{noun.path}'
     body = [attribute.name for attribute in wsme.types.list_attributes(noun.body)]
-    arguments = [argument.name for argument in functions[listed].definition.arguments]
+    arguments = exposed[listed].query_types
     for route, names in ((show, noun.since), (creation, body), (listed, arguments)):
         _check_rows(names, sections[route], f'{route} in the page of the noun in api-ref/source')

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from prometheus_client import parser, registry
 from webob import Request
 
-from ironic_traits.api.description.routes import routes
+from ironic_traits.api.description.operations import operations
 from ironic_traits.api.layers.metrics import _watch_connections
 from ironic_traits.api.resource import ROUTE
 from tests.support.client import Client
@@ -150,7 +150,7 @@ def test_metrics_of_all_processes(tmp_path):
 
 
 def test_routes_have_the_names_of_the_reference(client):
-    for route in routes():
+    for route in operations():
         request = Request.blank(re.sub(r'{\w+}', 'x', route.path), method=route.method)
         request.get_response(client.app)
         assert request.environ[ROUTE] == route.path, route

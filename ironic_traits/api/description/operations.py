@@ -1,0 +1,52 @@
+"""The operations of the service, collected from its controllers."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from ironic_traits.api.resource import METHODS, Resource
+from ironic_traits.api.routes import Route
+from ironic_traits.api.v1.root import RootController
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """A method of a path.
+
+    :ivar path: path with placeholders, as /v1/nodes/{node_ident}.
+    :ivar route: the route, which may be that of several paths.
+    """
+
+    method: str
+    path: str
+    route: Route
+
+    def __str__(self) -> str:
+        return f'{self.method} {self.path}'
+
+
+def operations() -> list[Operation]:
+    """Return all operations."""
+    return list(_walk(RootController(), '', []))
+
+
+def _walk(resource: Resource, path: str, placeholders: list[str]) -> Iterator[Operation]:
+    for method, names in METHODS.items():
+        for name in names:
+            exposed: Any = getattr(resource, name, None)
+            for count in exposed.route.path_lengths if exposed else ():
+                own = ''.join(f'/{{{each}}}' for each in exposed.route.path_names[len(placeholders) : count])
+                if count >= len(placeholders):
+                    yield Operation(method, (path + own) or '/', exposed.route)
+    for segment, child in resource.children.items():
+        yield from _walk(child, f'{path}/{segment}', placeholders)
+    for segment, member in resource.members.items():
+        ident = _ident(member, len(placeholders))
+        yield from _walk(member, f'{path}/{{{ident}}}/{segment}', [*placeholders, ident])
+
+
+def _ident(resource: Resource, position: int) -> str:
+    """Return the name of a path parameter of a resource's routes."""
+    names = itertools.chain.from_iterable(METHODS.values())
+    return next(getattr(resource, name) for name in names if hasattr(resource, name)).route.path_names[position]
