@@ -33,6 +33,7 @@ class Route(abc.ABC):
     :ivar returns: what the successful responses have. It is documentation, which the tests check.
     :ivar since: the minor version that brought the route; 0 for a route that is as old as its API.
     :ivar before: the status at earlier versions: 404, 405 or 406.
+    :ivar ident: the name of the path parameter that the method calls ``ident``.
     :ivar query: what describes the query parameters; {} for a route without query parameters.
     :ivar body: what describes the body; None for a route without a body.
     """
@@ -43,6 +44,7 @@ class Route(abc.ABC):
     _: dataclasses.KW_ONLY
     since: int = 0
     before: int = 404
+    ident: str = 'ident'
     query: Mapping[Any, Any] = dataclasses.field(default_factory=dict)
     body: Any = None
 
@@ -57,7 +59,8 @@ class Route(abc.ABC):
     @functools.cached_property
     def path_names(self) -> tuple[str, ...]:
         """The names of the path parameters."""
-        return tuple(parameter.name for parameter in self._path_parameters())
+        names = (parameter.name for parameter in self._path_parameters())
+        return tuple(self.ident if name == 'ident' else name for name in names)
 
     @functools.cached_property
     def path_lengths(self) -> range:

@@ -163,7 +163,17 @@ class Resource:
     @property
     def singular(self) -> str:
         """The name of one item, for messages."""
-        return (self.path if self.path == 'chassis' else self.path[:-1]).replace('/', ' ').replace('_', ' ')
+        return self.plural if self.plural == 'chassis' else self.plural[:-1]
+
+    @property
+    def plural(self) -> str:
+        """The name of its items, for messages."""
+        return self.path.replace('/', ' ').replace('_', ' ')
+
+    @property
+    def has_details(self) -> bool:
+        """Whether its lists have all fields at the path /detail below them: before ``detail`` came, only there."""
+        return self.served_since < (self.detail_since or 0)
 
     @functools.cached_property
     def since(self) -> dict[str, int]:

@@ -19,8 +19,7 @@ from ironic_traits.api.v1 import (
     portgroup_fields,
     ports,
     runbook_fields,
-    volume_connectors,
-    volume_targets,
+    volume,
 )
 from ironic_traits.api.v1 import node_filters as node_queries
 from ironic_traits.inventory.core import node_filters
@@ -68,9 +67,9 @@ LAYERS = {
     CHASSIS: declared(CHASSIS, chassis.ChassisBody, chassis.Chassis),
     PORTGROUPS: declared(PORTGROUPS, portgroup_fields.PortgroupBody, portgroup_fields.Portgroup, (), _OF_PORTGROUPS),
     PORTS: declared(PORTS, ports.PortBody, ports.Port, (), _OF_PORTS),
-    CONNECTORS: declared(CONNECTORS, volume_connectors.ConnectorBody, volume_connectors.Connector, (), {'node'}),
+    CONNECTORS: declared(CONNECTORS, volume.ConnectorBody, volume.Connector, (), {'node'}),
     ALLOCATIONS: declared(ALLOCATIONS, allocations.AllocationFields, allocations.Allocation, (), {'node'}),
-    TARGETS: declared(TARGETS, volume_targets.TargetBody, volume_targets.Target, _TARGET_RULES, {'node'}),
+    TARGETS: declared(TARGETS, volume.TargetBody, volume.Target, _TARGET_RULES, {'node'}),
     DEPLOY_TEMPLATES: declared(DEPLOY_TEMPLATES, deploy_templates.TemplateBody, deploy_templates.Template),
     RUNBOOKS: declared(RUNBOOKS, runbook_fields.RunbookBody, runbook_fields.Runbook, _RUNBOOK_RULES, {'project'}),
     INSPECTION_RULES: declared(

@@ -8,6 +8,7 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, node_ident
+from ironic_traits.api.v1.record_controllers import RecordsController
 from ironic_traits.api.v1.records import FIELDS_QUERY, Records, parse_node
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.inventory.holds import allocate, allocations
@@ -59,13 +60,6 @@ class Allocation(AllocationFields):
     state = str
     last_error = str
     links = types.LINKS
-
-
-class Allocations(types.Base):
-    """A page of allocations. The last page has no ``next``."""
-
-    allocations = [Allocation]
-    next = str
 
 
 class _Allocations(Records):
@@ -127,7 +121,14 @@ def _check_changes(context, old, new):
         raise failures.InvalidInput(reason=f"Cannot update allocation with invalid name '{new['name']}'")
 
 
-ALLOCATIONS = _Allocations(kind=KIND, body=AllocationChanges, check=_check_changes)
+ALLOCATIONS = _Allocations(
+    kind=KIND,
+    rule='baremetal:allocation',
+    returns=Allocation,
+    body=AllocationChanges,
+    before=405,
+    check=_check_changes,
+)
 
 
 def _check_owner(context, grant, owner, missing):
@@ -180,22 +181,18 @@ class NodeAllocationController(Resource):
         claims.release(context, allocations.delete(context, node_ident))
 
 
-class AllocationsController(Resource):
+class AllocationsController(RecordsController):
     """Allocations, which hold nodes."""
 
-    since = SINCE
+    records = ALLOCATIONS
 
-    @expose(_LIST, Allocations, since=SINCE, query=ALLOCATIONS.query)
+    @expose(_LIST, ALLOCATIONS.page_type, since=SINCE, query=ALLOCATIONS.query)
     def get_all(self, context, /, **query):
         if context.may(_LIST[0]):
             return ALLOCATIONS.page_of(context, None, query)
         if not context.project_id or query.get('owner', context.project_id) != context.project_id:
             raise context.forbidden(_LIST[0])
         return ALLOCATIONS.page_of(context, context.project_id, query)
-
-    @expose('baremetal:allocation:get', Allocation, of=ALLOCATIONS.allowed, since=SINCE, query=FIELDS_QUERY)
-    def get_one(self, context, grant, allocation_ident, /, *, fields=None):
-        return ALLOCATIONS.show(context, grant, fields)
 
     @expose(_CREATE, Allocation, since=SINCE, before=405, body=AllocationBody, statuses=(201,))
     def post(self, context, grant, /, *, body):
@@ -227,9 +224,8 @@ class AllocationsController(Resource):
     def patch(self, context, grant, allocation_ident, /, *, body):
         return ALLOCATIONS.change(context, grant, body)
 
-    @expose('baremetal:allocation:delete', of=ALLOCATIONS.allowed, since=SINCE, before=405)
-    def delete(self, context, allocation_ident, /):
-        claims.release(context, allocations.delete(context, allocation_ident))
+    def delete(self, context, grant, ident, /):
+        claims.release(context, allocations.delete(context, grant.ident))
 
 
 def _values(context, body):

@@ -4,7 +4,8 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_fields, node_filters, node_types, nodes
-from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
+from ironic_traits.api.v1.record_controllers import RecordsController
+from ironic_traits.api.v1.records import Records
 from ironic_traits.inventory.records.chassis import CHASSIS as KIND
 
 
@@ -27,14 +28,7 @@ class Chassis(ChassisBody):
     nodes = types.LINKS
 
 
-class ChassisList(types.Base):
-    """A page of chassis."""
-
-    chassis = [Chassis]
-    next = str
-
-
-CHASSIS = Records(kind=KIND, body=ChassisBody)
+CHASSIS = Records(kind=KIND, rule='baremetal:chassis', returns=Chassis, body=ChassisBody, list_action='get')
 
 
 class ChassisNodesDetailController(Resource):
@@ -59,35 +53,8 @@ class ChassisNodesController(Resource):
         return nodes.list_page(context, grant, node_fields.selected(context, fields), False, query)
 
 
-class ChassisDetailController(Resource):
-    """Chassis with all their fields."""
-
-    detail = True
-
-    @expose('baremetal:chassis:get', ChassisList, query=LIST_QUERY)
-    def get_all(self, context, grant, /, **query):
-        return CHASSIS.page(context, grant, query, self.detail)
-
-
-class ChassisController(ChassisDetailController):
+class ChassisController(RecordsController):
     """Chassis, which contain nodes."""
 
-    detail = False
-    children = {'detail': ChassisDetailController()}
+    records = CHASSIS
     members = {'nodes': ChassisNodesController()}
-
-    @expose('baremetal:chassis:get', Chassis, of=CHASSIS.allowed, query=FIELDS_QUERY)
-    def get_one(self, context, grant, chassis_uuid, /, *, fields=None):
-        return CHASSIS.show(context, grant, fields)
-
-    @expose('baremetal:chassis:create', Chassis, body=ChassisBody, statuses=(201,))
-    def post(self, context, grant, /, *, body):
-        return CHASSIS.create(context, grant, body)
-
-    @expose('baremetal:chassis:update', Chassis, of=CHASSIS.allowed, body=[types.PatchOperation])
-    def patch(self, context, grant, chassis_uuid, /, *, body):
-        return CHASSIS.change(context, grant, body)
-
-    @expose('baremetal:chassis:delete', of=CHASSIS.allowed)
-    def delete(self, context, grant, chassis_uuid, /):
-        return CHASSIS.delete(context, grant)

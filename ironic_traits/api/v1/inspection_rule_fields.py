@@ -85,13 +85,6 @@ class InspectionRule(InspectionRuleBody):
     links = types.LINKS
 
 
-class InspectionRules(types.Base):
-    """A page of inspection rules."""
-
-    inspection_rules = [InspectionRule]
-    next = str
-
-
 def with_name(body):
     """Return the body of a new rule. A ``uuid`` that is none becomes its name, as in files of rules.
 
@@ -139,4 +132,13 @@ def _problems(values):
     return problems
 
 
-RULES = Records(kind=KIND, body=InspectionRuleBody, check=_check, optional=frozenset({'name'}))
+RULES = Records(
+    kind=KIND,
+    rule='baremetal:inspection_rule',
+    returns=InspectionRule,
+    body=InspectionRuleBody,
+    list_action='get',
+    before=405,
+    check=_check,
+    optional=frozenset({'name'}),
+)

@@ -9,8 +9,9 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
-from ironic_traits.api.v1 import access, runbooks
+from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.node_power import read_arguments
+from ironic_traits.api.v1.runbook_fields import RUNBOOKS
 from ironic_traits.deploy import states, steps
 from ironic_traits.inventory.nodes import nodes
 from ironic_traits.inventory.provisioning import node_states
@@ -96,7 +97,7 @@ def _check_steps(context, grant, arguments):
     """Raise unless policy allows the caller to choose the steps, or to use the runbook."""
     if 'runbook' in arguments:
         use = context.limit_to('baremetal:runbook:use')
-        arguments['runbook'] = runbooks.allowed(context, use, arguments['runbook']).ident
+        arguments['runbook'] = RUNBOOKS.allowed(context, use, arguments['runbook']).ident
     rules = [
         f'baremetal:node:set_provision_state:{name}' for name in ('clean_steps', 'service_steps') if name in arguments
     ]

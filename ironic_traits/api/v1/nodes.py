@@ -22,8 +22,9 @@ from ironic_traits.api.v1.node_states import NodeStatesController
 from ironic_traits.api.v1.node_traits import NodeTraitsController
 from ironic_traits.api.v1.node_validate import NodesValidateController, NodeValidateController
 from ironic_traits.api.v1.node_vifs import NodeVifsController
-from ironic_traits.api.v1.portgroups import NodePortgroupsController
-from ironic_traits.api.v1.ports import NodePortsController
+from ironic_traits.api.v1.portgroups import MEMBERS_SINCE, PORTGROUPS
+from ironic_traits.api.v1.ports import PORTS
+from ironic_traits.api.v1.record_controllers import of_node
 from ironic_traits.api.v1.volume import NodeVolumeController
 from ironic_traits.deploy import states
 from ironic_traits.inventory.nodes import node_columns, nodes
@@ -57,8 +58,8 @@ class NodesController(Resource):
         'states': NodeStatesController(),
         'traits': NodeTraitsController(),
         'validate': NodeValidateController(),
-        'ports': NodePortsController(),
-        'portgroups': NodePortgroupsController(),
+        'ports': of_node(PORTS),
+        'portgroups': of_node(PORTGROUPS, MEMBERS_SINCE),
         'vifs': NodeVifsController(),
         'volume': NodeVolumeController(),
     }

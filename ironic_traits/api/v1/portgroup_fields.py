@@ -35,17 +35,10 @@ class Portgroup(PortgroupBody):
     ports = types.LINKS
 
 
-class Portgroups(types.Base):
-    """A page of portgroups."""
-
-    portgroups = [Portgroup]
-    next = str
-
-
 def _check(context, old, new):
     name = new['name']
     if name is not None and name != old.get('name') and not node_ident.is_name(context, name):
         raise failures.InvalidInput(reason=f"A portgroup cannot have the invalid name '{name}'")
 
 
-PORTGROUPS = Records(kind=KIND, body=PortgroupBody, check=_check)
+PORTGROUPS = Records(kind=KIND, rule='baremetal:portgroup', returns=Portgroup, body=PortgroupBody, check=_check)

@@ -4,12 +4,11 @@ import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import types
-from ironic_traits.api.expose import expose
-from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, local_link, node_ident
 from ironic_traits.api.v1.local_link import LocalLink, is_smart
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
-from ironic_traits.api.v1.records import FIELDS_QUERY, Records
+from ironic_traits.api.v1.record_controllers import RecordsController
+from ironic_traits.api.v1.records import Records
 from ironic_traits.inventory.nodes import nodes
 from ironic_traits.inventory.records import records
 from ironic_traits.inventory.records.ports import PORTS as KIND
@@ -48,13 +47,6 @@ class Port(PortBody):
     links = types.LINKS
 
 
-class Ports(types.Base):
-    """A page of ports."""
-
-    ports = [Port]
-    next = str
-
-
 class NewPort(PortBody):
     """A port in a POST."""
 
@@ -79,29 +71,28 @@ def _check_network(context, old, new):
         raise failures.InvalidInput(reason='physical_network cannot be changed while the port belongs to a portgroup.')
 
 
-PORTS = Records(kind=KIND, body=PortBody, check=_check, views={'local_link_connection': local_link.shown})
+class _Ports(Records):
+    """Ports. Their list has filters of its own."""
 
-#: Filters that select nodes.
-_NODE_FILTERS = ('node', 'node_uuid', 'shard', 'conductor_groups')
-#: Query parameters of the ports of one node.
-NODE_QUERY = {name: kind for name, kind in PORTS.query.items() if name not in _NODE_FILTERS}
-QUERY = PORTS.query
+    def page(self, context, grant, query, detail=False):
+        self.check_filters(context, query)
+        if 'portgroup' in query:
+            query['portgroup'] = (PORTGROUPS.kind, PORTGROUPS.ident(context, query['portgroup']))
+        if 'node_uuid' in query:
+            # Both parameters are the same filter: the response is 404 if the node does not exist.
+            query['node'] = query.pop('node_uuid')
+        return super().page(context, grant, query, detail)
 
 
-def list_page(context, grant, query, detail):
-    """Return a page of ports.
-
-    :param grant: ironic_traits.context.Grant.
-    :param query: {query parameter: value}.
-    :param detail: whether to show all fields.
-    """
-    PORTS.check_filters(context, query)
-    if 'portgroup' in query:
-        query['portgroup'] = (PORTGROUPS.kind, PORTGROUPS.ident(context, query['portgroup']))
-    if 'node_uuid' in query:
-        # Both parameters are the same filter: the response is 404 if the node does not exist.
-        query['node'] = query.pop('node_uuid')
-    return PORTS.page(context, grant, query, detail)
+PORTS = _Ports(
+    kind=KIND,
+    rule='baremetal:port',
+    returns=Port,
+    body=PortBody,
+    new_body=NewPort,
+    check=_check,
+    views={'local_link_connection': local_link.shown},
+)
 
 
 def _resolve_node(context, grant, body):
@@ -130,52 +121,11 @@ def _resolve_node(context, grant, body):
         raise records.no_node(ident) from None
 
 
-class NodePortsDetailController(Resource):
-    """The ports of a node, with all their fields."""
-
-    detail = True
-
-    @expose('baremetal:port:list', Ports, within=access.visible_node, query=NODE_QUERY)
-    def get_all(self, context, grant, node_ident, /, **query):
-        return list_page(context, grant, {**query, 'node': node_ident}, self.detail)
-
-
-class NodePortsController(NodePortsDetailController):
-    """The ports of a node."""
-
-    detail = False
-    children = {'detail': NodePortsDetailController()}
-
-
-class PortsDetailController(Resource):
-    """Ports with all their fields."""
-
-    detail = True
-
-    @expose('baremetal:port:list', Ports, query=QUERY)
-    def get_all(self, context, grant, /, **query):
-        return list_page(context, grant, query, self.detail)
-
-
-class PortsController(PortsDetailController):
+class PortsController(RecordsController):
     """Ports: the NICs of nodes."""
 
-    detail = False
-    children = {'detail': PortsDetailController()}
+    records = PORTS
 
-    @expose('baremetal:port:get', Port, of=PORTS.allowed, query=FIELDS_QUERY)
-    def get_one(self, context, grant, port_ident, /, *, fields=None):
-        return PORTS.show(context, grant, fields)
-
-    @expose('baremetal:port:create', Port, body=NewPort, statuses=(201,))
     def post(self, context, grant, /, *, body):
         _resolve_node(context, grant, body)
-        return PORTS.create(context, grant, body)
-
-    @expose('baremetal:port:update', Port, of=PORTS.allowed, body=[types.PatchOperation])
-    def patch(self, context, grant, port_ident, /, *, body):
-        return PORTS.change(context, grant, body)
-
-    @expose('baremetal:port:delete', of=PORTS.allowed)
-    def delete(self, context, grant, port_ident, /):
-        return PORTS.delete(context, grant)
+        return super().post(context, grant, body=body)

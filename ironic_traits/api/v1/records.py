@@ -1,6 +1,6 @@
-"""The common base of chassis, ports, portgroups, volume connectors and volume targets.
+"""What chassis, ports, portgroups, volume connectors and other records have in common.
 
-Each of these resources declares a Records. Its routes check policy, and call the methods of the Records.
+Each of these resources declares a Records, from which ``record_controllers`` derives its routes.
 """
 
 import dataclasses
@@ -35,7 +35,12 @@ class Records:
     """A resource of stored records.
 
     :ivar kind: ironic_traits.inventory.records.record_kinds.Kind of the records.
+    :ivar rule: what the names of its policy rules begin with.
+    :ivar returns: WSME type of a record in a response.
     :ivar body: WSME type of the fields that clients may set.
+    :ivar new_body: WSME type of the body of a POST; None for ``body``.
+    :ivar list_action: what the name of the policy rule of its list ends in.
+    :ivar before: the status of POST, PATCH and DELETE at versions before that of the resource.
     :ivar check: function of the context, the settable fields before ({} for a new record), and the settable fields
         after a change, which raises if the change is invalid.
     :ivar optional: fields that responses have only where they are not null, unless ``fields`` selects them.
@@ -43,7 +48,12 @@ class Records:
     """
 
     kind: Kind
+    rule: str
+    returns: type
     body: type
+    new_body: type | None = None
+    list_action: str = 'list'
+    before: int = 404
     check: Callable = _no_check
     optional: frozenset[str] = frozenset()
     views: dict[str, Callable] = dataclasses.field(default_factory=dict)
@@ -67,6 +77,28 @@ class Records:
     def since(self):
         """{field, or key of links: the minor version that brought it}, in the order in which they are shown."""
         return {**self.resource.since, 'links': self.served_since, **self.resource.links}
+
+    @property
+    def list_rule(self):
+        """The name of the policy rule of its list."""
+        return f'{self.rule}:{self.list_action}'
+
+    @property
+    def ident_name(self):
+        """The name of the path parameter for one record."""
+        return f'{self.resource.singular.split()[-1]}_{"uuid" if self.resource.names_since is None else "ident"}'
+
+    @functools.cached_property
+    def page_type(self):
+        """The WSME type of a page."""
+        name = self.returns.__name__
+        attributes = {self.page_key: [self.returns], 'next': str, '__doc__': f'A page of {self.resource.plural}.'}
+        return type(f'{name}List' if name.endswith('s') else f'{name}s', (types.Base,), attributes)
+
+    @property
+    def page_key(self):
+        """The key of the records in a page."""
+        return self.path.rpartition('/')[2]
 
     @functools.cached_property
     def query(self):
@@ -92,7 +124,7 @@ class Records:
             filters['node'] = parse_node(context, filters['node'])
         rows, more = records.find(context, grant, self.kind, self._columns(names), filters, page)
         show = self._presenter(context, names, 'fields' in selection)
-        document = {self.path.rpartition('/')[2]: [show(row) for row in rows]}
+        document = {self.page_key: [show(row) for row in rows]}
         if more:
             document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
         return document
@@ -168,7 +200,7 @@ class Records:
         return self._presenter(context, names)(row)
 
     def delete(self, context, grant):
-        """Delete a record, and return the response."""
+        """Delete a record."""
         records.delete(context, self.kind, grant.ident)
 
     def allowed(self, context, grant, text):

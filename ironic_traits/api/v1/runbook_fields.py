@@ -5,6 +5,7 @@ from ironic_traits.api import types
 from ironic_traits.api.v1 import node_ident
 from ironic_traits.api.v1.records import Records
 from ironic_traits.api.v1.stored_steps import Steps
+from ironic_traits.inventory.records import runbooks
 from ironic_traits.inventory.records.runbooks import RUNBOOKS as KIND
 from ironic_traits.inventory.records.runbooks import TRAITS_SINCE
 from ironic_traits.matching import traits
@@ -34,13 +35,6 @@ class Runbook(RunbookBody):
     links = types.LINKS
 
 
-class Runbooks(types.Base):
-    """A page of runbooks."""
-
-    runbooks = [Runbook]
-    next = str
-
-
 class Traits(types.Base):
     """The traits of a runbook."""
 
@@ -63,4 +57,30 @@ def _check(context, old, new):
         )
 
 
-RUNBOOKS = Records(kind=KIND, body=RunbookBody, check=_check)
+class _Runbooks(Records):
+    """Runbooks, which belong to projects, and not to nodes, as other records do."""
+
+    def allowed(self, context, grant, text, for_all=False):
+        """Return the grant as ``Records.allowed`` does.
+
+        :param for_all: whether all callers are allowed to use a public runbook in this way.
+        """
+        ident = self.ident(context, text)
+        if grant.rules:
+            owner = runbooks.owner(context, ident)
+            if not (for_all and owner.public) and not self.may(context, grant.rules, owner):
+                if owner.public or self.may(context, ['baremetal:runbook:get'], owner):
+                    raise context.forbidden(grant.rules[0])
+                raise failures.RecordNotFound(what='Runbook', ident=ident)
+        return grant.of(ident)
+
+    @staticmethod
+    def may(context, rules, owner):
+        """Whether one of the policy rules allows the request for a runbook.
+
+        :param owner: row with ``owner``.
+        """
+        return any(context.may(rule, {'runbook.owner': owner.owner}) for rule in rules)
+
+
+RUNBOOKS = _Runbooks(kind=KIND, rule='baremetal:runbook', returns=Runbook, body=RunbookBody, before=405, check=_check)

@@ -1,12 +1,73 @@
-"""/v1/volume"""
+"""/v1/volume, and its connectors and targets"""
 
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
-from ironic_traits.api.v1.volume_connectors import SINCE, ConnectorsController, NodeConnectorsController
-from ironic_traits.api.v1.volume_targets import NodeTargetsController, TargetsController
+from ironic_traits.api.v1.record_controllers import RecordsController, of_node
+from ironic_traits.api.v1.records import Records
 from ironic_traits.inventory.nodes import nodes
+from ironic_traits.inventory.records import volume
+
+
+class ConnectorBody(types.Base):
+    """The fields of a volume connector that clients may set."""
+
+    _resource = volume.CONNECTORS.resource
+
+    uuid = types.UUID
+    node_uuid = types.UUID
+    type = types.TEXT_255
+    connector_id = types.TEXT_255
+    extra = types.OBJECT
+
+
+class Connector(ConnectorBody):
+    """A volume connector in a response."""
+
+    created_at = types.MOMENT
+    updated_at = types.MOMENT
+    links = types.LINKS
+
+
+class TargetBody(types.Base):
+    """The fields of a volume target that clients may set."""
+
+    _resource = volume.TARGETS.resource
+
+    uuid = types.UUID
+    node_uuid = types.UUID
+    volume_type = types.TEXT_255
+    boot_index = types.Integer()
+    volume_id = types.TEXT_255
+    properties = types.OBJECT
+    extra = types.OBJECT
+
+
+class Target(TargetBody):
+    """A volume target in a response."""
+
+    created_at = types.MOMENT
+    updated_at = types.MOMENT
+    links = types.LINKS
+
+
+_RULE = 'baremetal:volume'
+CONNECTORS = Records(kind=volume.CONNECTORS, rule=_RULE, returns=Connector, body=ConnectorBody)
+TARGETS = Records(kind=volume.TARGETS, rule=_RULE, returns=Target, body=TargetBody)
+SINCE = CONNECTORS.served_since
+
+
+class ConnectorsController(RecordsController):
+    """Volume connectors, through which nodes access remote volumes."""
+
+    records = CONNECTORS
+
+
+class TargetsController(RecordsController):
+    """Volume targets: the remote volumes of nodes."""
+
+    records = TARGETS
 
 
 class Volume(types.Base):
@@ -20,7 +81,7 @@ class Volume(types.Base):
 class NodeVolumeController(Resource):
     """The volume resources of a node."""
 
-    children = {'connectors': NodeConnectorsController(), 'targets': NodeTargetsController()}
+    children = {'connectors': of_node(CONNECTORS), 'targets': of_node(TARGETS)}
 
     @expose('baremetal:volume:get', Volume, of=access.node, since=SINCE)
     def get_all(self, context, grant, node_ident, /):

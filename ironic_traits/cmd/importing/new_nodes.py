@@ -17,8 +17,7 @@ from ironic_traits.api.v1 import node_maintenance, node_traits, node_types, node
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
 from ironic_traits.api.v1.ports import PORTS
 from ironic_traits.api.v1.records import Records
-from ironic_traits.api.v1.volume_connectors import CONNECTORS
-from ironic_traits.api.v1.volume_targets import TARGETS
+from ironic_traits.api.v1.volume import CONNECTORS, TARGETS
 from ironic_traits.context import Context
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.deploy import states

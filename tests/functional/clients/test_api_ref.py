@@ -25,8 +25,7 @@ from ironic_traits.api.v1.nodes import FIELDS_QUERY
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
 from ironic_traits.api.v1.ports import PORTS
 from ironic_traits.api.v1.runbook_fields import RUNBOOKS
-from ironic_traits.api.v1.volume_connectors import CONNECTORS
-from ironic_traits.api.v1.volume_targets import TARGETS
+from ironic_traits.api.v1.volume import CONNECTORS, TARGETS
 from ironic_traits.placement import failures as placement_failures
 from ironic_traits.resources.nodes import NODES
 from tests.support.api_samples import sampled
