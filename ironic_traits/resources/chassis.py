@@ -1,6 +1,7 @@
 """The fields of chassis."""
 
 from ironic_traits.resources.fields import Field, Resource, When
+from ironic_traits.resources.nodes import NODES
 
 CHASSIS = Resource(
     name='chassis',
@@ -14,4 +15,5 @@ CHASSIS = Resource(
     ),
     listed=('uuid', 'description'),
     links={'nodes': 1},
+    children=(NODES,),
 )

@@ -138,6 +138,9 @@ class Resource:
     :ivar detail_since: the minor version that brought the query parameter ``detail``; None if its lists always show
         all fields.
     :ivar names_since: the minor version that brought names instead of uuids; None if its items have no names.
+    :ivar identifiers: sets of fields that identify an item in a document; the first set that the item states in full is
+        used.
+    :ivar children: the resources whose items belong to one of this resource, as documents have them.
     """
 
     name: str
@@ -151,6 +154,8 @@ class Resource:
     served_since: int = 1
     detail_since: int | None = 43
     names_since: int | None = None
+    identifiers: tuple[tuple[str, ...], ...] = (('uuid',),)
+    children: tuple['Resource', ...] = ()
 
     def __getitem__(self, name: str) -> Field:
         """Return the field of a name."""
@@ -164,6 +169,21 @@ class Resource:
     def singular(self) -> str:
         """The name of one item, for messages."""
         return self.plural if self.plural == 'chassis' else self.plural[:-1]
+
+    @property
+    def url(self) -> str:
+        """The path of its list."""
+        return f'/v1/{self.path}'
+
+    @property
+    def page_key(self) -> str:
+        """The key of the items in a page."""
+        return self.path.rpartition('/')[2]
+
+    @property
+    def owner_field(self) -> str:
+        """The field of its children that names the item which they belong to."""
+        return f'{self.singular}_uuid'
 
     @property
     def plural(self) -> str:

@@ -1,6 +1,8 @@
 """The fields of nodes."""
 
 from ironic_traits.resources.fields import Argument, Column, Field, Filter, Resource, Rule, When
+from ironic_traits.resources.portgroups import PORTGROUPS
+from ironic_traits.resources.ports import PORTS
 from ironic_traits.resources.roles import (
     NODE_OPERATOR,
     NODE_OWNER,
@@ -14,6 +16,7 @@ from ironic_traits.resources.roles import (
     SYSTEM_READER,
     any_of,
 )
+from ironic_traits.resources.volume import CONNECTORS, TARGETS
 
 _SYSTEM_OR_SERVICE = any_of(SYSTEM_MEMBER, 'rule:service_role')
 _WHOLE = any_of(SYSTEM_READER, SERVICE, OWNER_READER, OWNER_SERVICE)
@@ -213,6 +216,9 @@ NODES = Resource(
     ),
     links={'ports': 1, 'states': 14, 'portgroups': 24, 'volume': 32},
     hidden=('generation', 'configdrive', 'origin_conductor'),
+    identifiers=(('uuid',), ('name',)),
+    # Portgroups first, because ports refer to them.
+    children=(PORTGROUPS, PORTS, CONNECTORS, TARGETS),
 )
 
 #: The driver interfaces of a node. Each has a field ``{name}_interface``.

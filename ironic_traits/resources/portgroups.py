@@ -1,6 +1,7 @@
 """The fields of portgroups."""
 
 from ironic_traits.resources.fields import Argument, Field, Filter, Resource, When
+from ironic_traits.resources.ports import PORTS
 
 PORTGROUPS = Resource(
     name='portgroups',
@@ -32,4 +33,6 @@ PORTGROUPS = Resource(
     links={'ports': 23},
     served_since=23,
     names_since=23,
+    identifiers=(('uuid',), ('name',), ('address',)),
+    children=(PORTS,),
 )

@@ -34,4 +34,5 @@ PORTS = Resource(
         Filter(Argument.TEXTS, 99, 'conductor_groups'),
     ),
     names_since=88,
+    identifiers=(('uuid',), ('address',)),
 )

@@ -20,6 +20,7 @@ CONNECTORS = Resource(
     filters=(Filter(Argument.TEXT, 32, 'node'),),
     served_since=32,
     detail_since=32,
+    identifiers=(('uuid',), ('type', 'connector_id')),
 )
 
 TARGETS = Resource(
@@ -49,4 +50,5 @@ TARGETS = Resource(
     filters=(Filter(Argument.TEXT, 32, 'node'),),
     served_since=32,
     detail_since=32,
+    identifiers=(('uuid',), ('boot_index',)),
 )

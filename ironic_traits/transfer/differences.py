@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ironic_traits import masks
+from ironic_traits.resources.fields import Resource
 from ironic_traits.resources.values import differ
-from ironic_traits.transfer.documents import Noun
 
 #: Keys of ``instance_info`` that hold secrets, which oslo.utils does not recognize by their names.
 _SECRET_KEYS = ('configdrive', 'image_url')
@@ -14,7 +14,7 @@ _SECRET_KEYS = ('configdrive', 'image_url')
 _MAX_LENGTH = 200
 
 
-def label(noun: Noun, item: Mapping[str, Any], of: str | None = None) -> str:
+def label(noun: Resource, item: Mapping[str, Any], of: str | None = None) -> str:
     """Return a readable label of an item, as 'port 52:54:00:cf:2d:31 of node rack1-1'.
 
     :param item: the fields of the item.

@@ -9,11 +9,12 @@ from typing import Any
 import os_resource_classes
 from oslo_utils import uuidutils
 
-from ironic_traits import resources, spelling
+from ironic_traits import spelling
 from ironic_traits.deploy import states
 from ironic_traits.masks import MASK
 from ironic_traits.matching.sources import OPERATOR, is_reserved
 from ironic_traits.matching.traits import is_trait
+from ironic_traits.resources import CHASSIS, NODES
 from ironic_traits.resources.fields import Resource
 from ironic_traits.transfer import sources
 
@@ -60,65 +61,13 @@ class Invalid(ValueError):
         self.problems = problems
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Noun:
-    """A type of item, of which documents have lists.
-
-    :ivar resource: the table of its fields.
-    :ivar identifiers: sets of fields that identify an item; the first set that the item states in full is used.
-    :ivar owner_field: the field of children that names the item which they belong to.
-    :ivar children: the types of item that belong to this one.
-    """
-
-    resource: Resource
-    identifiers: tuple[tuple[str, ...], ...]
-    owner_field: str = ''
-    children: tuple['Noun', ...] = ()
-
-    @property
-    def key(self) -> str:
-        """The key of the list in a document."""
-        return self.resource.name
-
-    @property
-    def path(self) -> str:
-        """The path of the list in the API."""
-        return f'/v1/{self.resource.path}'
-
-    @property
-    def singular(self) -> str:
-        """The name of one item."""
-        return self.resource.singular
-
-    @property
-    def defaults(self) -> Mapping[str, Any]:
-        """{field that an import sets: its default}."""
-        return self.resource.settable
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The fields of an item in a document, without lists of children."""
-        return ('uuid', *self.defaults)
-
-    @property
-    def page_key(self) -> str:
-        """The key of the list in a response of the API."""
-        return self.path.rpartition('/')[2]
+#: An item, and its resource.
+Unit = tuple[Resource, Item]
 
 
-#: An item, and its type.
-Unit = tuple[Noun, Item]
-
-_PORTS = Noun(resources.PORTS, (('uuid',), ('address',)))
-_PORTGROUPS = Noun(resources.PORTGROUPS, (('uuid',), ('name',), ('address',)), 'portgroup_uuid', (_PORTS,))
-_CONNECTORS = Noun(resources.CONNECTORS, (('uuid',), ('type', 'connector_id')))
-_TARGETS = Noun(resources.TARGETS, (('uuid',), ('boot_index',)))
-NODES = Noun(
-    *(resources.NODES, (('uuid',), ('name',)), 'node_uuid'),
-    # Portgroups first, because ports refer to them.
-    (_PORTGROUPS, _PORTS, _CONNECTORS, _TARGETS),
-)
-CHASSIS = Noun(resources.CHASSIS, (('uuid',),), 'chassis_uuid', (NODES,))
+def fields(noun: Resource) -> tuple[str, ...]:
+    """Return the fields of an item in a document, without lists of children."""
+    return ('uuid', *noun.settable)
 
 
 def masked(document: Mapping[str, Any]) -> list[str]:
@@ -130,7 +79,7 @@ def summary(document: Mapping[str, Any]) -> str:
     """Return the numbers of items in an exported document, as '3 nodes, 2 ports'."""
     counts = collections.Counter({key: len(document.get(key, ())) for key in ('nodes', 'chassis')})
     for node in document.get('nodes', ()):
-        counts.update({noun.key: len(node.get(noun.key, ())) for noun in NODES.children})
+        counts.update({noun.name: len(node.get(noun.name, ())) for noun in NODES.children})
     names = (key if number != 1 or key == 'chassis' else key[:-1] for key, number in counts.items())
     return (
         ', '.join(
@@ -210,30 +159,32 @@ class _Reader:
         name = ident(item) if item else None
         self._problems.append(Problem(where, sentence, name if isinstance(name, str) else None))
 
-    def _items(self, document: Item, noun: Noun, where: Where, top: Item | None = None) -> Iterator[tuple[Where, Item]]:
+    def _items(
+        self, document: Item, noun: Resource, where: Where, top: Item | None = None
+    ) -> Iterator[tuple[Where, Item]]:
         """Generate (location, item) for each item of a list in a document."""
-        items = document.get(noun.key, [])
+        items = document.get(noun.name, [])
         if not isinstance(items, list):
-            self._add_problem((*where, noun.key), top, 'must be a list.')
+            self._add_problem((*where, noun.name), top, 'must be a list.')
             return
         for number, item in enumerate(items):
             if isinstance(item, dict):
-                yield (*where, noun.key, number), item
+                yield (*where, noun.name, number), item
             else:
-                self._add_problem((*where, noun.key, number), top, 'must be an object.')
+                self._add_problem((*where, noun.name, number), top, 'must be an object.')
 
     def _check_keys(self, where: Where, top: Item | None, item: Item, names: Collection[str], item_type: str) -> None:
         for key in sorted(set(item).difference(names)):
             hint = spelling.hint(key, names) or f' Its fields are: {", ".join(sorted(names))}.'
             self._add_problem((*where, key), top, f"'{key}' is not a field of {item_type}.{hint}")
 
-    def _check(self, noun: Noun, where: Where, top: Item, item: Item) -> None:
+    def _check(self, noun: Resource, where: Where, top: Item, item: Item) -> None:
         """Check the keys of an item, and of its children; the service checks the values.
 
         :param top: the node or chassis that the item is, or is in.
         """
         more = (*TRAITS, REASON, *STATES) if noun is NODES else ()
-        names = (*noun.fields, *(each.key for each in noun.children), *more)
+        names = (*fields(noun), *(each.name for each in noun.children), *more)
         self._check_keys(where, top, item, names, f'a {noun.singular}')
         for name in ('uuid', 'name'):
             if not isinstance(item.get(name), str | None):
@@ -271,7 +222,7 @@ class _Reader:
             sentence = f'has {MASK} instead of a secret. Fill it in, or export as a user who can see secrets.'
             self._add_problem(where, node, sentence)
 
-    def _check_names(self, entries: Iterable[tuple[Where, Noun, Item]]) -> None:
+    def _check_names(self, entries: Iterable[tuple[Where, Resource, Item]]) -> None:
         """Add a problem for each node or chassis whose uuid or name occurs earlier in the document."""
         seen: set[Any] = set()
         for where, _, item in entries:

@@ -3,9 +3,11 @@
 import collections
 from typing import Any, NamedTuple
 
+from ironic_traits.resources import CHASSIS, NODES
+from ironic_traits.resources.fields import Resource
 from ironic_traits.transfer import sources
 from ironic_traits.transfer.api_client import ApiClient
-from ironic_traits.transfer.documents import CHASSIS, MASK, NODES, REASON, STATES, Item, Noun
+from ironic_traits.transfer.documents import MASK, REASON, STATES, Item, fields
 
 
 class Export(NamedTuple):
@@ -47,7 +49,7 @@ def export(client: ApiClient, mirrored: bool = False) -> Export:
         # Masked are the config drive of an instance, and image URLs with a password. An import could not use them.
         item['instance_info'] = {name: value for name, value in node['instance_info'].items() if value != MASK}
         item |= {'traits': node['traits']} | sources_of_nodes.get(node['uuid'], {})
-        item |= {noun.key: by_node[node['uuid']] for noun, by_node in children.items() if node['uuid'] in by_node}
+        item |= {noun.name: by_node[node['uuid']] for noun, by_node in children.items() if node['uuid'] in by_node}
         document['nodes'].append(item)
     return Export({key: items for key, items in document.items() if items}, left_out)
 
@@ -61,14 +63,14 @@ def _sources(client: ApiClient) -> dict[str, dict[str, Any]]:
     return {node['uuid']: sources.exported(node['trait_sources']) for node in nodes}
 
 
-def _by_node(client: ApiClient, noun: Noun) -> dict[str, list[Item]]:
+def _by_node(client: ApiClient, noun: Resource) -> dict[str, list[Item]]:
     """Return all items of a noun, grouped by their nodes: {node uuid: [item, …]}."""
     by_node = collections.defaultdict(list)
-    for each in client.pages(noun.path, noun.page_key, {'detail': 'true'}):
+    for each in client.pages(noun.url, noun.page_key, {'detail': 'true'}):
         by_node[each['node_uuid']].append({k: v for k, v in _item(noun, each).items() if k != 'node_uuid'})
     return by_node
 
 
-def _item(noun: Noun, record: Item) -> Item:
+def _item(noun: Resource, record: Item) -> Item:
     """Return all fields of a record, also the empty ones: an import then resets them elsewhere."""
-    return {name: record.get(name) for name in noun.fields}
+    return {name: record.get(name) for name in fields(noun)}

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ironic_traits.deploy.states import PROTECTABLE
+from ironic_traits.resources.fields import Resource
 from ironic_traits.resources.nodes import NODES
 from ironic_traits.resources.values import differ
-from ironic_traits.transfer import differences, documents
+from ironic_traits.transfer import differences
 from ironic_traits.transfer.api_client import ApiClient
-from ironic_traits.transfer.documents import REASON, STATES, TRAITS, Item, Noun, Unit, ident
+from ironic_traits.transfer.documents import REASON, STATES, TRAITS, Item, Unit, ident
 from ironic_traits.transfer.node_traits import TraitWriter
 from ironic_traits.transfer.sources import check_source, held
 
@@ -52,7 +53,7 @@ class Importer:
         self.changes: list[str] = []
         self.warnings: list[str] = []
 
-    def import_unit(self, noun: Noun, item: Item) -> None:
+    def import_unit(self, noun: Resource, item: Item) -> None:
         """Import one of ``documents.units``, with its children.
 
         :raises ironic_traits.client.Failed: the service refuses a request; the effect of earlier requests stays.
@@ -62,7 +63,7 @@ class Importer:
         self._import(noun, item, existing if existing and 'uuid' in existing else None, {}, None)
 
     def _import(
-        self, noun: Noun, item: Item, existing: Item | None, owners: dict[str, str], owner_label: str | None
+        self, noun: Resource, item: Item, existing: Item | None, owners: dict[str, str], owner_label: str | None
     ) -> None:
         """Create or update an item, and its children.
 
@@ -77,15 +78,17 @@ class Importer:
             self._warn_of_state(item, existing, label)
         else:
             self.changes.append(f'+ {label}')
-        if noun is documents.NODES and self._write_traits(item, f'{noun.path}/{uuid}', existing, label):
+        if noun is NODES and self._write_traits(item, f'{noun.url}/{uuid}', existing, label):
             result = 'changed' if existing else result
         if item.get('maintenance') and item.get(REASON) not in (None, (existing or {}).get(REASON)):
-            self._client.ask('PUT', f'{noun.path}/{uuid}/maintenance', {'reason': item[REASON]})
+            self._client.ask('PUT', f'{noun.url}/{uuid}/maintenance', {'reason': item[REASON]})
             self.changes += differences.fields(label, existing, item, [REASON]) if existing else ()
             result = 'changed' if existing else result
-        self.counts[noun.key, result] += 1
+        self.counts[noun.name, result] += 1
         for each in noun.children:
-            self._import_children(each, item.get(each.key, ()), owners | {noun.owner_field: uuid}, owner_label or label)
+            self._import_children(
+                each, item.get(each.name, ()), owners | {noun.owner_field: uuid}, owner_label or label
+            )
 
     def _write_traits(self, item: Item, node_path: str, existing: Item | None, label: str) -> bool:
         """Write the traits of a node, and return whether they changed."""
@@ -106,7 +109,7 @@ class Importer:
         """
         if not self._prune:
             return []
-        idents = {_normalized('uuid', ident(item)) for noun, item in units if noun is documents.NODES}
+        idents = {_normalized('uuid', ident(item)) for noun, item in units if noun is NODES}
         query = {'trait-source': self._source, 'fields': 'uuid,name,trait_sources'} | self._client.everything
         nodes = self._client.pages('/v1/nodes', 'nodes', query)
         return [node for node in nodes if idents.isdisjoint((node['uuid'], node['name']))]
@@ -118,17 +121,17 @@ class Importer:
         :raises ironic_traits.client.Failed: the service refuses the request.
         """
         assert self._source is not None
-        label, old = differences.label(documents.NODES, node), held(node['trait_sources'])[self._source]
+        label, old = differences.label(NODES, node), held(node['trait_sources'])[self._source]
         self._client.ask('DELETE', f'/v1/nodes/{node["uuid"]}/traits', query={'source': self._source})
         self.changes += differences.traits(label, old, (), self._source)
         self.counts['nodes', 'pruned'] += 1
 
-    def _import_children(self, noun: Noun, items: Iterable[Item], owners: dict[str, str], owner_label: str) -> None:
+    def _import_children(self, noun: Resource, items: Iterable[Item], owners: dict[str, str], owner_label: str) -> None:
         records = []
         # A new node has no children yet.
         if items and owners['node_uuid'] not in self._new:
             query = {'detail': 'true', 'node': owners['node_uuid']}
-            records = list(self._client.pages(noun.path, noun.page_key, query))
+            records = list(self._client.pages(noun.url, noun.page_key, query))
         for item in items:
             existing = next((record for record in records if _is_same(noun, record, item)), None)
             self._import(noun, item, existing, owners, owner_label)
@@ -142,19 +145,19 @@ class Importer:
                 'new nodes only.'
             )
 
-    def _create(self, noun: Noun, item: Item, values: Item) -> tuple[str, str]:
+    def _create(self, noun: Resource, item: Item, values: Item) -> tuple[str, str]:
         initial, later = split(noun, values)
-        record = self._client.ask('POST', noun.path, initial)
+        record = self._client.ask('POST', noun.url, initial)
         self._new.add(record['uuid'])
         node_states = {name: item[name] for name in STATES if name in item}
         if node_states and self._settle:
             self._settle(record['uuid'], node_states)
         if later and self._settle:
-            self._client.ask('PATCH', f'{noun.path}/{record["uuid"]}', _patch(later))
+            self._client.ask('PATCH', f'{noun.url}/{record["uuid"]}', _patch(later))
         return record['uuid'], 'created'
 
-    def _update(self, noun: Noun, existing: Item, values: Item, label: str) -> tuple[str, str]:
-        values = {name: noun.defaults.get(name) if value is None else value for name, value in values.items()}
+    def _update(self, noun: Resource, existing: Item, values: Item, label: str) -> tuple[str, str]:
+        values = {name: noun.settable.get(name) if value is None else value for name, value in values.items()}
         changes = {
             name: value for name, value in values.items() if name != 'uuid' and differ(existing.get(name), value)
         }
@@ -162,27 +165,27 @@ class Importer:
             # The node is not in the document's state, and cannot be protected in the state that it is in.
             changes = {name: value for name, value in changes.items() if name not in NODES.later}
         # Compare with the response: the service normalizes some values, and masks others.
-        updated = self._client.ask('PATCH', f'{noun.path}/{existing["uuid"]}', _patch(changes)) if changes else existing
+        updated = self._client.ask('PATCH', f'{noun.url}/{existing["uuid"]}', _patch(changes)) if changes else existing
         self.changes += differences.fields(label, existing, updated, changes)
         is_changed = any(differ(updated[name], existing[name]) for name in changes)
         return existing['uuid'], 'changed' if is_changed else 'same'
 
 
-def path(noun: Noun, item: Item) -> str:
+def path(noun: Resource, item: Item) -> str:
     """Return the path of an item in the API."""
-    return f'{noun.path}/{urllib.parse.quote(ident(item), safe="")}'
+    return f'{noun.url}/{urllib.parse.quote(ident(item), safe="")}'
 
 
-def split(noun: Noun, item: Item) -> tuple[Item, Item]:
+def split(noun: Resource, item: Item) -> tuple[Item, Item]:
     """Return the fields that are set when an item is created, and those that can only be set later."""
     fields = {name: value for name, value in _fields(noun, item).items() if value is not None}
     later = {name: fields.pop(name) for name in NODES.later if name in fields}
     return fields, {name: value for name, value in later.items() if value}
 
 
-def _fields(noun: Noun, item: Item) -> Item:
+def _fields(noun: Resource, item: Item) -> Item:
     """Return the fields of an item that POST and PATCH of the item itself set."""
-    others = {*STATES, REASON, *TRAITS, *(each.key for each in noun.children)}
+    others = {*STATES, REASON, *TRAITS, *(each.name for each in noun.children)}
     return {name: value for name, value in item.items() if name not in others}
 
 
@@ -194,7 +197,7 @@ def _patch(changes: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _is_same(noun: Noun, record: Item, item: Item) -> bool:
+def _is_same(noun: Resource, record: Item, item: Item) -> bool:
     """Whether a record of the service and an item of the document are the same thing."""
     for names in noun.identifiers:
         if all(item.get(name) is not None for name in names):
@@ -212,6 +215,6 @@ def _normalized(name: str, value: Any) -> Any:
     return value.lower() if name == 'address' and isinstance(value, str) else value
 
 
-def _owner_fields(noun: Noun, owners: Mapping[str, str]) -> dict[str, str]:
+def _owner_fields(noun: Resource, owners: Mapping[str, str]) -> dict[str, str]:
     """Return those of ``owners`` that are fields of a noun."""
-    return {name: value for name, value in owners.items() if name in noun.defaults}
+    return {name: value for name, value in owners.items() if name in noun.settable}

@@ -92,13 +92,12 @@ class Records:
     def page_type(self):
         """The WSME type of a page."""
         name = self.returns.__name__
-        attributes = {self.page_key: [self.returns], 'next': str, '__doc__': f'A page of {self.resource.plural}.'}
+        attributes = {
+            self.resource.page_key: [self.returns],
+            'next': str,
+            '__doc__': f'A page of {self.resource.plural}.',
+        }
         return type(f'{name}List' if name.endswith('s') else f'{name}s', (types.Base,), attributes)
-
-    @property
-    def page_key(self):
-        """The key of the records in a page."""
-        return self.path.rpartition('/')[2]
 
     @functools.cached_property
     def query(self):
@@ -124,7 +123,7 @@ class Records:
             filters['node'] = parse_node(context, filters['node'])
         rows, more = records.find(context, grant, self.kind, self._columns(names), filters, page)
         show = self._presenter(context, names, 'fields' in selection)
-        document = {self.page_key: [show(row) for row in rows]}
+        document = {self.resource.page_key: [show(row) for row in rows]}
         if more:
             document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
         return document

@@ -33,9 +33,11 @@ from ironic_traits.inventory.nodes import nodes
 from ironic_traits.inventory.provisioning import node_states
 from ironic_traits.inventory.records import records
 from ironic_traits.matching.sources import OPERATOR
+from ironic_traits.resources.fields import Resource
+from ironic_traits.resources.nodes import NODES
 from ironic_traits.service import Service
 from ironic_traits.transfer import differences, documents, imports, sources
-from ironic_traits.transfer.documents import Item, Noun, Unit
+from ironic_traits.transfer.documents import Item, Unit
 
 #: Nodes in a batch.
 BATCH = 200
@@ -118,22 +120,22 @@ class LocalClient(Client):
             by_ident = {node[key]: node for node in existing_nodes for key in ('uuid', 'name') if node[key]}
             existing = [item for item in items if idents[id(item)] in by_ident]
             for item in existing:
-                self._cache[imports.path(documents.NODES, item)] = by_ident[idents[id(item)]]
+                self._cache[imports.path(NODES, item)] = by_ident[idents[id(item)]]
             self._read_children(connection, existing, [node['uuid'] for node in existing_nodes])
         if any(item.get('name') not in (None, by_ident[idents[id(item)]]['name']) for item in existing):
             return []
         return [item for item in items if idents[id(item)] not in by_ident]
 
     def _read_children(self, connection: sa.Connection, items: Sequence[Item], uuids: Sequence[str]) -> None:
-        for noun in documents.NODES.children:
-            if not any(item.get(noun.key) or (noun.key == 'ports' and item.get('portgroups')) for item in items):
+        for noun in NODES.children:
+            if not any(item.get(noun.name) or (noun.name == 'ports' and item.get('portgroups')) for item in items):
                 continue
-            served = new_nodes.RECORDS[noun.key]
+            served = new_nodes.RECORDS[noun.name]
             rows = records.find_by_nodes(self.context, connection, served.kind, uuids, served.columns(self.context))
             by_node: dict[str, list[Item]] = {uuid: [] for uuid in uuids}
             for row, record in zip(rows, _decoded(served.shown(self.context, rows)), strict=True):
                 by_node[row.of_node].append(record)
-            self._cache |= {(noun.path, uuid): node_records for uuid, node_records in by_node.items()}
+            self._cache |= {(noun.url, uuid): node_records for uuid, node_records in by_node.items()}
 
 
 class LocalImporter:
@@ -177,7 +179,7 @@ class LocalImporter:
             self._store_writer(name)
         for noun, group in itertools.groupby(units, key=lambda unit: unit[0]):
             items = [item for _, item in group]
-            if noun is documents.NODES:
+            if noun is NODES:
                 for start in range(0, len(items), BATCH):
                     self._import_nodes(items[start : start + BATCH])
             else:
@@ -185,7 +187,7 @@ class LocalImporter:
 
     def _import_nodes(self, items: Sequence[Item]) -> None:
         created = self._create(self._new(self._client.read_ahead(items, self._source)))
-        self._import_each(documents.NODES, [item for item in items if id(item) not in created])
+        self._import_each(NODES, [item for item in items if id(item) not in created])
 
     def _new(self, items: Iterable[Item]) -> list[tuple[Item, inventory.NewNode]]:
         """Return the items that can be created in bulk, with their rows: [(item, NewNode), …]."""
@@ -219,15 +221,15 @@ class LocalImporter:
         return {id(item) for item, _ in new}
 
     def _count(self, node: inventory.NewNode) -> None:
-        label = differences.label(documents.NODES, node.row)
+        label = differences.label(NODES, node.row)
         self.counts['nodes', 'created'] += 1
         self.changes.append(f'+ {label}')
         for kind, row in node.records:
             noun = _NOUNS[kind.what]
-            self.counts[noun.key, 'created'] += 1
+            self.counts[noun.name, 'created'] += 1
             self.changes.append(f'+ {differences.label(noun, row, label)}')
 
-    def _import_each(self, noun: Noun, items: Iterable[Item]) -> None:
+    def _import_each(self, noun: Resource, items: Iterable[Item]) -> None:
         for item in items:
             importer = self._importer()
             self._attempt(importer, documents.ident(item), functools.partial(importer.import_unit, noun, item))
@@ -268,7 +270,7 @@ class LocalImporter:
             self.refused.append(f'{name}: {error}')
 
 
-_NOUNS = {new_nodes.RECORDS[noun.key].kind.what: noun for noun in documents.NODES.children}
+_NOUNS = {new_nodes.RECORDS[noun.name].kind.what: noun for noun in NODES.children}
 
 
 def _decoded(document: Any) -> Any:

@@ -26,6 +26,7 @@ from ironic_traits.inventory.nodes.new_nodes import NewNode, Unusual
 from ironic_traits.inventory.provisioning import node_states
 from ironic_traits.inventory.records.record_kinds import Kind
 from ironic_traits.inventory.records.records import new_row
+from ironic_traits.resources.nodes import NODES
 from ironic_traits.transfer import documents, imports, sources
 from ironic_traits.transfer.documents import Item
 
@@ -48,7 +49,7 @@ def read(context: Context, item: Item, now: datetime.datetime, source: str | Non
 
 
 def _read(context: Context, item: Item, now: datetime.datetime, source: str | None) -> NewNode:
-    fields, later = imports.split(documents.NODES, item)
+    fields, later = imports.split(NODES, item)
     row = inventory.new_row(context, nodes.new_values(context, _typed(context, node_types.NodeBody, fields)))
     if row['parent_node']:
         # The parent may be a name, and must exist.
