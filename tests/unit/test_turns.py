@@ -1,12 +1,9 @@
-"""The order of requests in a process, and the spreading of connections over processes."""
+"""The order of requests in a process."""
 
-import socket
 import threading
 import time
 
-import pytest
-
-from ironic_traits.cmd.server import spreading, turns
+from ironic_traits.cmd.server import turns
 from tests.support.concurrency import wait_until
 
 
@@ -78,30 +75,3 @@ def test_a_request_that_commits_lets_the_next_one_begin(monkeypatch):
     assert application.begun == ['commits', 'next']
     application.join()
     assert application.begun == ['commits', 'next', 'last']
-
-
-@pytest.mark.parametrize(('family', 'address'), [(socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')])
-def test_the_port_of_the_client_chooses_the_process(family, address):
-    listeners, port = [], 0
-    for _ in range(3):
-        listener = socket.socket(family)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        try:
-            listener.bind((address, port))
-        except OSError:
-            pytest.skip('this machine has no IPv6')
-        port = listener.getsockname()[1]
-        listener.listen()
-        listener.setblocking(False)
-        listeners.append(listener)
-    spreading.spread(port, 3)
-    for thread in threading.enumerate():
-        if thread.name == spreading.THREAD:
-            thread.join(10)
-    for _ in range(20):
-        with socket.create_connection((address, port)) as client:
-            accepted, peer = listeners[(client.getsockname()[1] >> 4) % 3].accept()
-            accepted.close()
-            assert peer[1] == client.getsockname()[1]
-    for listener in listeners:
-        listener.close()

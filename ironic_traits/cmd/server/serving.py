@@ -29,7 +29,7 @@ from oslo_config import cfg
 
 from ironic_traits import app
 from ironic_traits.cmd import setup, supervisor
-from ironic_traits.cmd.server import addresses, banner, console, slow_readers, slow_senders, spreading, streaming, turns
+from ironic_traits.cmd.server import addresses, banner, console, slow_readers, slow_senders, streaming, turns
 from ironic_traits.cmd.server.admission import SPARE_THREADS, Admission
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.service import Service
@@ -76,7 +76,6 @@ def serve(argv: Sequence[str]) -> None:
 
         def load() -> Admission:
             # Called in each process that answers requests.
-            spreading.spread(conf.port, conf.workers)
             slow_readers.watch(conf.port, conf.api.slow_read_timeout)
             application.watch(conf.port)
             if conf.api.serve == 'all':
