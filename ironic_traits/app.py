@@ -15,7 +15,6 @@ from ironic_traits.api.layers.browsers import Browsers
 from ironic_traits.api.layers.middleware import Middleware
 from ironic_traits.api.layers.overload import Overload
 from ironic_traits.api.layers.pages import Pages
-from ironic_traits.api.layers.write_rate import WriteRate
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import ROUTE
 from ironic_traits.api.v1.root import RootController
@@ -35,8 +34,6 @@ def build(service: Service) -> WSGIApplication:
     # /healthcheck is outside of it, to answer under overload. Middleware makes the context that all of these need.
     # Metrics counts what Middleware refuses, too. CORS is outermost, so that web pages can read the refusals of all
     # layers.
-    if conf.api.max_writes_per_second:
-        application = WriteRate(application, conf.api.max_writes_per_second)
     application = identity.authenticate(application, conf)
     if conf.api.auth_strategy in ('noauth', 'http_basic'):
         application = Browsers(application, conf)

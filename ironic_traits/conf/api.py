@@ -161,15 +161,6 @@ OPTIONS = [
         'limit. It needs Linux, and applies to ironic-traits-api only: behind a proxy, let the proxy read the whole '
         'body first.',
     ),
-    cfg.IntOpt(
-        'max_writes_per_second',
-        min=0,
-        default=0,
-        help='Number of requests other than GET, HEAD and OPTIONS that a client may send per second to each process. '
-        'Further ones are refused with 503 and Retry-After. A client is a user. Without authentication it is an IP '
-        'address: behind a proxy, that of the proxy. POST /v1/matches and explanations count, too, although they '
-        'write nothing. With 0, there is no limit.',
-    ),
 ]
 
 

@@ -81,7 +81,6 @@ from ironic_traits.failures.requests import (
     TokenOutdated,
     TooManyStreams,
     TooManyValues,
-    TooManyWrites,
     Unauthorized,
     UnexpectedArguments,
     UnknownKeys,

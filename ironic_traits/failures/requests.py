@@ -240,15 +240,6 @@ class Overloaded(Failure):
     retry_after = 1
 
 
-class TooManyWrites(Failure):
-    """The client sends more writes per second than [api] max_writes_per_second allows."""
-
-    status = 503
-    code = 'baremetal.too_many_writes'
-    text = 'More than {limit} writes per second of one client. Nothing was written. Try again in a second.'
-    retry_after = 1
-
-
 class TooManyStreams(Failure):
     """The process has as many streams of changes as it may have."""
 

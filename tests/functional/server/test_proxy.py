@@ -1,5 +1,6 @@
-"""The haproxy example of the documentation, in front of two running services."""
+"""The haproxy examples of the documentation, in front of two running services."""
 
+import contextlib
 import http.client
 import pathlib
 import signal
@@ -14,17 +15,20 @@ from tests.support.http_client import ask, make
 from tests.support.servers import free_port, program, require
 from tests.support.service import ForkedServer, upgraded
 
-EXAMPLE = pathlib.Path(__file__).parents[3] / 'doc/source/examples/haproxy-api.cfg'
+EXAMPLES = pathlib.Path(__file__).parents[3] / 'doc/source/examples'
 
 
 def configuration(port, servers):
-    """Return the example with the addresses of the tests, and a shorter timeout for slow clients."""
-    text = EXAMPLE.read_text()
+    """Return the examples with the addresses of the tests, a shorter timeout, and a longer time for writes."""
+    text = (EXAMPLES / 'haproxy-api.cfg').read_text()
+    text = text.replace('    default_backend', (EXAMPLES / 'haproxy-writes.cfg').read_text() + '    default_backend')
     for old, new in (
         ('0.0.0.0:6385', f'127.0.0.1:{port}'),
         ('10.0.0.21:6385', servers[0].base.removeprefix('http://')),
         ('10.0.0.22:6385', servers[1].base.removeprefix('http://')),
         ('timeout http-request 30s', 'timeout http-request 2s'),
+        ('http_req_rate(1s)', 'http_req_rate(1h)'),
+        ('expire 10s', 'expire 1h'),
     ):
         assert text.count(old) == 1, old
         text = text.replace(old, new)
@@ -77,8 +81,27 @@ def test_a_process_dies(servers, proxy):
     servers[0].process.wait(30)
     # The forks of a service end after it.
     wait_until(lambda: not servers[0].is_listening(), 60)
-    statuses = [ask(base, 'PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_{number}')[0] for number in range(20)]
-    assert statuses == [204] * 20
+    statuses = [ask(base, 'PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_{number}')[0] for number in range(19)]
+    assert statuses == [204] * 19
+
+
+def test_a_client_writes_too_much(proxy):
+    """Beyond its limit an address may still read, and others may write."""
+    path = f'/v1/nodes/{make(f"http://127.0.0.1:{proxy}")}/traits'
+    # To create the node was a write, too.
+    statuses = [send(proxy, 'PUT', f'{path}/CUSTOM_{number}').status for number in range(20)]
+    assert statuses == [204] * 19 + [503]
+    assert send(proxy, 'PUT', f'{path}/CUSTOM_A').headers['Retry-After'] == '1'
+    assert send(proxy, 'PUT', f'{path}/CUSTOM_A', '127.0.0.2').status == 204
+    assert send(proxy, 'GET', path).status == 200
+
+
+def send(port, method, path, address='127.0.0.1'):
+    """Send a request from an address, and return the response."""
+    connection = http.client.HTTPConnection('127.0.0.1', port, timeout=60, source_address=(address, 0))
+    with contextlib.closing(connection):
+        connection.request(method, path, headers={'X-OpenStack-Ironic-API-Version': '1.37'})
+        return connection.getresponse()
 
 
 def test_slow_clients(servers, proxy):
