@@ -13,16 +13,19 @@ from ironic_traits.api.hooks import Application, FailureHook, Request
 from ironic_traits.api.layers import identity
 from ironic_traits.api.layers.browsers import Browsers
 from ironic_traits.api.layers.middleware import Middleware
-from ironic_traits.api.layers.overload import Overload
 from ironic_traits.api.layers.pages import Pages
+from ironic_traits.api.layers.request_queue import RequestQueue
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import ROUTE
 from ironic_traits.api.v1.root import RootController
 from ironic_traits.service import Service
 
 
-def build(service: Service) -> WSGIApplication:
-    """Build the WSGI application."""
+def build(service: Service, takes_turns: bool = False) -> RequestQueue:
+    """Build the WSGI application.
+
+    :param takes_turns: whether the server has threads for requests that wait, and requests run in turns.
+    """
     conf = service.conf
     datatypes.prepare()
     root = PlacementController() if conf.api.serve == 'placement' else RootController()
@@ -30,22 +33,20 @@ def build(service: Service) -> WSGIApplication:
     application = _dispatch({protocols.DESCRIPTION: Endpoint(conf)}, application)
     # From the inside out: a request passes the last of these layers first, a response passes it last.
     # Browsers refuses what foreign web pages send before a password is compared, which is slow. Pages serves the web
-    # page to clients that have no token yet. Overload limits all of them, as the validation of a token may block;
-    # /healthcheck is outside of it, to answer under overload. Middleware makes the context that all of these need.
-    # Metrics counts what Middleware refuses, too. CORS is outermost, so that web pages can read the refusals of all
-    # layers.
+    # page to clients that have no token yet. Middleware makes the context that all of these need, and refuses what the
+    # queue does not admit. Metrics counts what Middleware refuses, too. CORS is outside of these, so that web pages can
+    # read the refusals of all layers. The queue is outermost, so that a request that waits needs nothing yet.
     application = identity.authenticate(application, conf)
     if conf.api.auth_strategy in ('noauth', 'http_basic'):
         application = Browsers(application, conf)
     if conf.api.enable_ui and conf.api.serve == 'all':
         application = Pages(application, conf)
-    application = Overload(application, conf.api)
     application = Middleware(_dispatch({'/healthcheck': _health(service)}, application), service)
     if conf.metrics.enabled:
         application = _with_metrics(application, service)
     if conf.cors.allowed_origin:
         application = _Cors(application, conf)
-    return application
+    return RequestQueue(application, conf.api, takes_turns)
 
 
 def _health(service: Service) -> WSGIApplication:

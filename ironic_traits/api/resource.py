@@ -24,6 +24,8 @@ SUFFIXED = 'ironic_traits.suffixed'
 DETACHED = 'ironic_traits.detached'
 #: Key in the WSGI environ of the stream (``change_streams.Events``) that needs the thread of the request.
 STREAM = 'ironic_traits.stream'
+#: Key in the WSGI environ of a request that is refused because too many wait (``api.layers.request_queue``).
+REFUSED = 'ironic_traits.refused'
 _PARAMETER = '/{{{}}}'
 
 

@@ -16,7 +16,7 @@ from webob import request as webob_request
 from ironic_traits import failures
 from ironic_traits.api import exceptions, protocols
 from ironic_traits.api.layers import caching, request_log, worker_check
-from ironic_traits.api.resource import CONTEXT
+from ironic_traits.api.resource import CONTEXT, REFUSED
 from ironic_traits.context import Context
 from ironic_traits.db.drivers import timeouts
 
@@ -82,6 +82,8 @@ class Middleware:
             if environ['REQUEST_METHOD'] == 'OPTIONS' and protocol.takes_options:
                 start('200 OK', [('Content-Length', '0')])
                 return []
+            if REFUSED in environ:
+                return exceptions.answer(environ, failures.Overloaded())(environ, start)
             return self._inside(environ, start)
         except Exception as error:
             # Only a bug gets here: the layers below handle their own exceptions.

@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
+from wsgiref.types import WSGIApplication
 
 import granian
 import granian.constants
@@ -29,14 +30,15 @@ from oslo_config import cfg
 
 from ironic_traits import app
 from ironic_traits.cmd import setup, supervisor
-from ironic_traits.cmd.server import addresses, banner, console, slow_readers, slow_senders, streaming, turns
-from ironic_traits.cmd.server.admission import SPARE_THREADS, Admission
+from ironic_traits.cmd.server import addresses, banner, console, slow_readers, slow_senders, streaming
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.service import Service
 from ironic_traits.worker import wakeup
 
 #: Maximum number of connections of a process. Further ones wait in the kernel. An idle one takes about 10 KB.
 _MAX_CONNECTIONS = 4096
+#: Number of spare threads. They refuse requests beyond the limits, and answer health checks.
+_SPARE_THREADS = 8
 #: The option of mallopt in malloc.h of glibc, and its value in bytes.
 _M_MMAP_THRESHOLD, _LARGE_BLOCK = -3, 512 * 1024
 
@@ -58,7 +60,8 @@ def serve(argv: Sequence[str]) -> None:
         stack.enter_context(_waking(conf))
         with setup.usable():
             service = Service(conf)
-            application = slow_senders.Bodies(streaming.Detached(app.build(service)), conf.api.slow_body_timeout)
+            queue = app.build(service, takes_turns=True)
+            application = slow_senders.Bodies(streaming.Detached(queue), conf.api.slow_body_timeout)
         streaming.provide()
         setup.policy(service)
         stop = _Stop()
@@ -69,18 +72,16 @@ def serve(argv: Sequence[str]) -> None:
             stack.enter_context(supervisor.Child('ironic_traits.cmd.worker', [*argv, '--port', str(conf.port)]))
         if conf.mirror.clouds and conf.mirror.start_mirror:
             stack.enter_context(supervisor.Child('ironic_traits.cmd.mirror', [*argv, '--port', str(conf.port)]))
-        queue = turns.Turns(application)
-        admission = Admission(queue, application, conf.api.threads, conf.api.max_waiting_requests)
-        sa.event.listen(sa.Engine, 'commit', lambda connection: queue.give_up())
-        supervisor.separate_forks(lambda: queue.is_busy() or admission.is_busy(), service.streams.close)
+        sa.event.listen(sa.Engine, 'commit', lambda connection: queue.end_turn())
+        supervisor.separate_forks(queue.is_busy, service.streams.close)
 
-        def load() -> Admission:
+        def load() -> WSGIApplication:
             # Called in each process that answers requests.
             slow_readers.watch(conf.port, conf.api.slow_read_timeout)
             application.watch(conf.port)
             if conf.api.serve == 'all':
                 service.node_index.keep(service)
-            return admission
+            return application
 
         stop.exit_code(functools.partial(server.serve, target_loader=load, wrap_loader=False))
     console.write('ironic-traits has stopped.\n')
@@ -104,7 +105,7 @@ def _server(conf: cfg.ConfigOpts, address: str) -> AbstractServer:
         interface=granian.constants.Interfaces.WSGI,
         workers=conf.workers,
         # granian begins and ends threads as they are needed.
-        blocking_threads=conf.api.threads + conf.api.max_waiting_requests + SPARE_THREADS,
+        blocking_threads=conf.api.threads + conf.api.max_waiting_requests + _SPARE_THREADS,
         backpressure=_MAX_CONNECTIONS,
         http=granian.constants.HTTPModes.http1,
         websockets=False,

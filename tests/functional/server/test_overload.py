@@ -10,7 +10,6 @@ import urllib.parse
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.api.layers.overload import PATIENCE, Gate
 from ironic_traits.db import tables
 from ironic_traits.db.failover import outage
 from tests.support import freezing
@@ -119,26 +118,6 @@ def test_more_clients_than_may_wait(tmp_path):
         assert nodes == responses.count((201, None))
         assert [status(server, '/v1/nodes', 'POST', '{"driver": "fake-hardware"}') for _ in range(12)] == [201] * 12
     engine.dispose()
-
-
-def test_stuck_gate_refuses_at_once():
-    gate = Gate(2)
-    assert gate.enter()
-    assert gate.enter()
-    time.sleep(PATIENCE)
-    begun = time.monotonic()
-    assert not gate.enter()
-    assert time.monotonic() - begun < PATIENCE / 2
-    gate.leave()
-    assert gate.enter()
-
-
-def test_burst_at_an_idle_gate():
-    """If all threads have just become busy, the next request waits instead of being refused."""
-    gate = Gate(1)
-    assert gate.enter()
-    threading.Timer(0.1, gate.leave).start()
-    assert gate.enter()
 
 
 @contextlib.contextmanager
