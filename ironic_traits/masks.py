@@ -1,23 +1,29 @@
 """The masking of secrets in JSON objects, in all places alike: driver_info, steps, differences of files."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from oslo_utils import strutils
 
 MASK = '******'
+#: Keys of ``instance_info`` that hold secrets, which oslo.utils does not recognize by their names.
+INSTANCE_INFO = ('configdrive', 'image_url')
 #: What a key of a secret may contain, besides the words of oslo.utils. Keys are compared in lower case, without
 #: underscores, dashes and blanks. oslo.utils does not mask an object below such a key.
 _WORDS = (
-    *('apikey', 'accesskey', 'authkey', 'privkey', 'privatekey', 'cryptokey', 'encryptionkey', 'keycontents'),
-    *('credential', 'passcode', 'passphrase', 'passwd', 'password', 'secret', 'snmpcommunity', 'token'),
-)
+    'apikey', 'accesskey', 'authkey', 'privkey', 'privatekey', 'cryptokey', 'encryptionkey', 'keycontents',
+    'credential', 'passcode', 'passphrase', 'passwd', 'password', 'secret', 'snmpcommunity', 'token',
+)  # fmt: skip
 _NO_SEPARATORS = str.maketrans('', '', '_- ')
 
 
-def masked(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object with its secrets replaced by ``MASK``, in nested objects and lists, too."""
-    return strutils.mask_dict_password({key: _value(key, value) for key, value in document.items()}, MASK)
+def masked(document: Mapping[str, Any], also: Iterable[str] = ()) -> dict[str, Any]:
+    """Return a JSON object with its secrets replaced by ``MASK``, in nested objects and lists, too.
+
+    :param also: further keys of the object itself that are secrets, such as ``INSTANCE_INFO``.
+    """
+    result = strutils.mask_dict_password({key: _value(key, value) for key, value in document.items()}, MASK)
+    return result | {key: MASK for key in also if key in result}
 
 
 def _value(key: Any, value: Any) -> Any:

@@ -12,7 +12,6 @@ transaction. doc/source/contributor/decisions/if_match.rst says why.
 import contextlib
 import copy
 
-from oslo_utils import uuidutils
 from pecan import core
 from webob import exc
 
@@ -20,6 +19,7 @@ from ironic_traits import failures
 from ironic_traits.api import conditional, rendering
 from ironic_traits.api.resource import CONTEXT, ROUTE
 from ironic_traits.inventory.holds.row_locks import LOCKS
+from ironic_traits.uuids import canonical
 
 #: Keys of the environ that the GET does not get: it has no body, and is not conditional.
 _DROPPED = (conditional.IF_MATCH, 'HTTP_IF_NONE_MATCH', 'CONTENT_TYPE', 'wsgi.input', 'webob._parsed_query_vars')
@@ -122,7 +122,7 @@ def _resource(environ, path):
     if not path or collection not in LOCKS:
         raise _unsupported(environ)
     ident = path[0]
-    return collection, str(uuidutils.uuid.UUID(ident)) if uuidutils.is_uuid_like(ident) else ident
+    return collection, canonical(ident)
 
 
 def _readable(environ, path):

@@ -63,10 +63,10 @@ class Protocol:
 #: The first segments of the paths of the Placement API.
 _PLACEMENT_ROOTS = frozenset(
     {
-        *('allocation_candidates', 'allocations', 'reshaper', 'resource_classes', 'resource_providers', 'traits'),
+        'allocation_candidates', 'allocations', 'reshaper', 'resource_classes', 'resource_providers', 'traits',
         'usages',
     }
-)
+)  # fmt: skip
 
 
 def is_for_placement(environ):

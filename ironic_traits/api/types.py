@@ -20,6 +20,7 @@ from ironic_traits.inventory.core import history
 from ironic_traits.matching import sources
 from ironic_traits.matching import traits as trait_names
 from ironic_traits.resources.fields import Resource
+from ironic_traits.uuids import canonical
 
 _GROUP = re.compile(r'[A-Za-z0-9_.-]{0,255}')
 _TEXT_SCHEMA = {'type': 'string'}
@@ -61,7 +62,7 @@ class Uuid(_Type):
     def validate(self, value):
         if not isinstance(value, str) or not uuidutils.is_uuid_like(value):
             raise ValueError(f'Expected UUID, not {value!r}')
-        return str(uuidutils.uuid.UUID(value))
+        return canonical(value)
 
 
 class Boolean(_Type):

@@ -28,7 +28,8 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
 def _import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('file', help='JSON or YAML; - for stdin')
     parser.add_argument(
-        *('--continue', '-c'),
+        '--continue',
+        '-c',
         dest='go_on',
         action='store_true',
         help='import each node in its own transaction. Nodes that cannot be imported are skipped and printed, and the '
@@ -36,7 +37,8 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('--dry-run', '-n', action='store_true', help='print what would change, and change nothing')
     parser.add_argument(
-        *('--source', '-s'),
+        '--source',
+        '-s',
         metavar='NAME',
         help='write the traits as this source: other sources keep theirs. By default, traits are written as operator, '
         'or as the sources that the file names',
@@ -50,7 +52,8 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _purge_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        *('--max-entries', '-e'),
+        '--max-entries',
+        '-e',
         type=_count,
         metavar='N',
         help='keep the newest N entries of each node; 0 to keep all. Entries of deleted nodes are deleted by age only',
@@ -62,7 +65,8 @@ def _purge_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _online_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        *('--max-count', '-m'),
+        '--max-count',
+        '-m',
         type=int,
         metavar='N',
         help='migrate at most N rows. Run the command again until it exits with 0',
@@ -72,7 +76,8 @@ def _online_arguments(parser: argparse.ArgumentParser) -> None:
 def _check_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('file', nargs='*', help='file with rules, YAML or JSON; without a file, the standard rules')
     parser.add_argument(
-        *('--inventory', '-i'),
+        '--inventory',
+        '-i',
         # ``inventory`` is a group of the configuration.
         dest='inventories',
         action='append',
@@ -82,7 +87,8 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
         'what the rules would do on the node. May be repeated',
     )
     parser.add_argument(
-        *('--node', '-N'),
+        '--node',
+        '-N',
         dest='node_file',
         metavar='FILE',
         help='fields of the nodes, as "baremetal node show -f json" prints them',
@@ -103,7 +109,8 @@ def _placement_arguments(parser: argparse.ArgumentParser) -> None:
         help='URL of the other Placement. A token in the environment variable OS_TOKEN is sent to it',
     )
     parser.add_argument(
-        *('--cloud', '-C'),
+        '--cloud',
+        '-C',
         metavar='NAME',
         help='cloud in clouds.yaml, for authentication, and for the URL if it is left out; "envvars" for the variables '
         'OS_*',
@@ -115,7 +122,8 @@ def _placement_arguments(parser: argparse.ArgumentParser) -> None:
         help='delete what the other side does not have: providers, and the allocations of consumers of its providers',
     )
     parser.add_argument(
-        *('--jobs', '-j'),
+        '--jobs',
+        '-j',
         type=_jobs,
         default=4,
         metavar='N',

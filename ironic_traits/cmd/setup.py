@@ -27,9 +27,9 @@ LOG = logging.getLogger(__name__)
 #: Errors that the operator can fix: a wrong address, no driver, no server, no permission to write, a newer schema,
 #: an upgrade that does not end.
 _UNUSABLE = (
-    *(sa.exc.SQLAlchemyError, db_exception.DBError, OSError),
-    *(revisions.NewerRevision, revisions.UpgradeInProgress),
-)
+    sa.exc.SQLAlchemyError, db_exception.DBError, OSError,
+    revisions.NewerRevision, revisions.UpgradeInProgress,
+)  # fmt: skip
 
 #: The extra of this package that installs the driver of a database, by the backend in the URL.
 _EXTRAS = {'postgresql': 'postgresql', 'mysql': 'mariadb', 'mariadb': 'mariadb'}

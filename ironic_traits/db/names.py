@@ -26,8 +26,6 @@ def ids(connection: sa.Connection, table: sa.Table, names: Collection[str]) -> d
     :param table: ``tables.traits`` or ``tables.resource_classes``.
     :param names: any strings.
     """
-    # MariaDB refuses to compare an ascii column with non-ASCII text.
-    names = [name for name in names if name.isascii()]
     if not names:
         return {}
     return {row.name: row.id for row in connection.execute(_select_ids(table), {'names': sorted(names)})}
@@ -80,8 +78,6 @@ def sync(connection: sa.Connection, table: sa.Table, standard: Collection[str]) 
 
 def read(connection: sa.Connection, table: sa.Table, name: str) -> sa.Row | None:
     """Return the row of a name (any string); None if it does not exist."""
-    if not name.isascii():
-        return None
     return connection.execute(sa.select(table).where(table.c.name == name)).first()
 
 

@@ -23,8 +23,8 @@ _CHASSIS_ID, _ORGANIZATION = 1, 127
 _CHASSIS_MAC = 4
 #: Values of which an interface may have several.
 _LISTS = (
-    *('switch_mgmt_addresses', 'switch_port_protocol_vlan_ids', 'switch_port_vlans', 'switch_protocol_identities'),
-)
+    'switch_mgmt_addresses', 'switch_port_protocol_vlan_ids', 'switch_port_vlans', 'switch_protocol_identities',
+)  # fmt: skip
 _LINK = {'switch_chassis_id': 'switch_id', 'switch_port_id': 'port_id', 'switch_system_name': 'switch_info'}
 
 Values = dict[str, Any]

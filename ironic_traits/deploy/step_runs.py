@@ -6,7 +6,8 @@ from typing import Any
 
 from ironic_traits import failures
 from ironic_traits.deploy import base, states
-from ironic_traits.deploy.steps import FLOW, label, masked
+from ironic_traits.deploy.steps import FLOW, label
+from ironic_traits.masks import masked
 
 #: {step that this service executes: target of the power action}.
 _POWER = {'power_on': states.POWER_ON, 'power_off': states.POWER_OFF, 'reboot': states.REBOOT}

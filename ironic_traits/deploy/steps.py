@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from ironic_traits import masks
 from ironic_traits.deploy import base
+from ironic_traits.masks import masked
 
 #: A step in the API: {"interface": …, "step": its name, "args": …, "priority": …}.
 StepValues = dict[str, Any]
@@ -66,11 +66,6 @@ def shown(action: str, step: Mapping[str, Any] | None) -> dict[str, Any]:
     :returns: {'deploy_step': the step with its secrets masked}.
     """
     return {f'{KINDS[action]}_step': masked(step) if step else {}}
-
-
-def masked(step: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a step with the secrets in its arguments masked."""
-    return masks.masked(step)
 
 
 def merged(requested: Collection[StepValues], of_templates: Iterable[StepValues]) -> list[StepValues]:

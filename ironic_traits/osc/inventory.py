@@ -43,7 +43,9 @@ class ExportInventory(commands.Command):
         if masked:
             self.log.warning(
                 'You may not see the secrets of %d nodes. The file has %s instead of the secrets: %s',
-                *(len(masked), documents.MASK, ', '.join(masked)),
+                len(masked),
+                documents.MASK,
+                ', '.join(masked),
             )
 
 

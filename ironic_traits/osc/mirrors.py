@@ -7,20 +7,12 @@ from ironic_traits.osc import commands
 
 _LISTED = ('name', 'state', 'nodes', 'conflicts', 'lag_seconds', 'endpoint', 'last_error')
 _COLUMNS = (
-    *('name', 'state', 'waits_for', 'endpoint', 'version', 'process', 'nodes', 'missing_nodes'),
-    *('pass_nodes', 'passed_at', 'current_at'),
-    *('lag_seconds', 'failing_since', 'last_error', 'requests', 'changes'),
-    *(
-        'write',
-        'written_traits',
-        'trait_writes',
-        'write_queue',
-        'write_failing_since',
-        'write_error',
-        'undecided_writes',
-    ),
-    *('claims', 'unsettled_claims', 'oldest_unsettled_claim', 'conflicts', 'conflict_list'),
-)
+    'name', 'state', 'waits_for', 'endpoint', 'version', 'process', 'nodes', 'missing_nodes',
+    'pass_nodes', 'passed_at', 'current_at',
+    'lag_seconds', 'failing_since', 'last_error', 'requests', 'changes',
+    'write', 'written_traits', 'trait_writes', 'write_queue', 'write_failing_since', 'write_error', 'undecided_writes',
+    'claims', 'unsettled_claims', 'oldest_unsettled_claim', 'conflicts', 'conflict_list',
+)  # fmt: skip
 
 
 class ListMirror(commands.Lister):

@@ -5,13 +5,13 @@ Images are not cached: their properties may change at any time, and an image is 
 
 import logging
 import reprlib
-import uuid
 from typing import Any
 
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
 from ironic_traits.context import Context
+from ironic_traits.uuids import canonical
 
 LOG = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def image(context: Context, value: Any) -> Any:
     image_id = value['id']
     if not isinstance(image_id, str) or not uuidutils.is_uuid_like(image_id):
         raise failures.InvalidInput(reason=f"'id' of the image must be a uuid, not {reprlib.repr(image_id)}.")
-    image_id = str(uuid.UUID(image_id))
+    image_id = canonical(image_id)
     if not context.conf.glance.endpoint_override:
         raise failures.InvalidInput(
             reason=f'Image {image_id} cannot be looked up, because [glance] endpoint_override is not set. '

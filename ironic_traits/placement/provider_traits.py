@@ -91,8 +91,7 @@ def find(context: Context, uuid: str) -> tuple[int, dict[str, datetime.datetime]
     :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
-        # MariaDB refuses to compare an ascii column with non-ASCII text.
-        rows = connection.execute(_FIND, {'uuid': uuid}).all() if uuid.isascii() else []
+        rows = connection.execute(_FIND, {'uuid': uuid}).all()
     generation, traits = None, {}
     for kind, number, name, moment in rows:
         if kind == _PROVIDER:

@@ -102,8 +102,7 @@ def read(connection: sa.Connection, uuid: str) -> sa.Row:
     :returns: row with COLUMNS.
     :raises failures.ProviderNotFound: there is no such provider.
     """
-    # MariaDB refuses to compare an ascii column with non-ASCII text.
-    row = connection.execute(_ONE, {'uuid': uuid}).first() if uuid.isascii() else None
+    row = connection.execute(_ONE, {'uuid': uuid}).first()
     if row is None:
         raise failures.ProviderNotFound(uuid=uuid)
     return row
@@ -140,7 +139,7 @@ def take_all(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Ro
     :returns: {uuid: row} of the providers that exist. Expired reservations of their nodes are deleted, so the stored
         generations are those that clients see.
     """
-    parameters = {'uuids': [uuid for uuid in uuids if uuid.isascii()]}
+    parameters = {'uuids': list(uuids)}
     locked = _lock_nodes(connection, parameters)
     # A provider whose node has an expired reservation is not locked before that is settled: others, too, lock the
     # reservation first.

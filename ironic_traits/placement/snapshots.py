@@ -117,7 +117,7 @@ def providers(connection: sa.Connection, uuids: Collection[str] | None = None) -
     :param uuids: of the providers; None for all.
     :returns: {uuid: Provider}, in the order of their creation, of those that exist.
     """
-    some = sa.true() if uuids is None else tables.resource_providers.c.uuid.in_(_ascii(uuids))
+    some = sa.true() if uuids is None else tables.resource_providers.c.uuid.in_(uuids)
     inventories = _inventories(connection, some)
     stored, own = _names(connection, _STORED_TRAITS.where(some)), _names(connection, _OWN_TRAITS.where(some))
     aggregates, holders = _names(connection, _AGGREGATES.where(some)), _names(connection, _HOLDERS.where(some))
@@ -147,7 +147,7 @@ def consumers(connection: sa.Connection, uuids: Collection[str] | None = None) -
     :param uuids: of the consumers; None for all.
     :returns: {uuid: Consumer}, of those that exist.
     """
-    some = sa.true() if uuids is None else tables.consumers.c.uuid.in_(_ascii(uuids))
+    some = sa.true() if uuids is None else tables.consumers.c.uuid.in_(uuids)
     resources: dict[str, dict[str, dict[str, int]]] = {}
     rows = {}
     for row in connection.execute(_ALLOCATIONS.where(some)):
@@ -157,11 +157,6 @@ def consumers(connection: sa.Connection, uuids: Collection[str] | None = None) -
         uuid: Consumer(uuid, row.project_id, row.user_id, row.consumer_type, row.generation, resources[uuid])
         for uuid, row in rows.items()
     }
-
-
-def _ascii(uuids: Collection[str]) -> list[str]:
-    # MariaDB refuses to compare an ascii column with non-ASCII text.
-    return [uuid for uuid in uuids if uuid.isascii()]
 
 
 def _one(reserved: int) -> dict[str, Any]:

@@ -41,9 +41,9 @@ def find(
     if name_in is not None:
         statement = statement.where(tables.traits.c.name.in_(name_in))
     if prefix:
-        # Not LIKE, because SQLite's ignores case. MariaDB refuses to compare an ascii column with non-ASCII text.
-        begins = sa.func.substr(tables.traits.c.name, 1, len(prefix)) == prefix
-        statement = statement.where(begins if prefix.isascii() else sa.false())
+        # Not LIKE, because SQLite's ignores case.
+        name = tables.traits.c.name
+        statement = statement.where(sa.func.substr(name, 1, len(prefix), type_=name.type) == prefix)
     if associated is not None:
         has_one = sa.or_(_FOREIGN, _OWN)
         statement = statement.where(has_one if associated else ~has_one)
@@ -140,11 +140,9 @@ def holders(connection: sa.Connection, trait_names: Collection[str]) -> dict[str
 
 def existing_holders(connection: sa.Connection, trait_names: Collection[str]) -> dict[str, Holders]:
     """Return who has those of some traits that exist; parameters and result as for ``holders``."""
-    # MariaDB refuses to compare an ascii column with non-ASCII text.
-    names_to_read = sorted(filter(str.isascii, trait_names))
-    if not names_to_read:
+    if not trait_names:
         return {}
-    rows = connection.execute(HOLDERS.where(tables.traits.c.name.in_(names_to_read)))
+    rows = connection.execute(HOLDERS.where(tables.traits.c.name.in_(sorted(trait_names))))
     return {name: Holders(*values) for name, *values in rows}
 
 

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_traits.placement.snapshots import Consumer
-from ironic_traits.placement_transfer.providers import ATTEMPTS
 from ironic_traits.placement_transfer.reading import Reader
-from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused, Remote
+from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused, Remote, repeated
 
 #: Maximum number of consumers in a request, which is one transaction there.
 BATCH = 50
@@ -63,20 +62,16 @@ class ConsumerWriter:
     def _write_one(
         self, consumer: Consumer, present: Consumer | None, is_wanted: bool, problems: dict[str, str]
     ) -> None:
-        for left in reversed(range(ATTEMPTS)):
-            if not (is_wanted or present):
-                return
-            try:
-                self._post([consumer], {consumer.uuid: present}, is_wanted)
-                return
-            except Refused as refused:
-                if refused.is_fatal and not (left and refused.is_lost_race):
-                    raise
-                if not left or not refused.is_lost_race:
-                    problems[consumer.uuid] = str(refused)
-                    return
-                refused.pause()
-            present = self._reader.consumer(consumer.uuid)
+        def post(current: Consumer | None) -> None:
+            if is_wanted or current:
+                self._post([consumer], {consumer.uuid: current}, is_wanted)
+
+        try:
+            repeated(post, present, lambda refused: self._reader.consumer(consumer.uuid))
+        except Refused as refused:
+            if refused.is_fatal:
+                raise
+            problems[consumer.uuid] = str(refused)
 
     def _post(self, consumers: Sequence[Consumer], present: Mapping[str, Consumer | None], are_wanted: bool) -> None:
         is_typed = are_wanted and self._is_typed(consumers[0])

@@ -8,10 +8,8 @@ from typing import Any
 from ironic_traits.placement.snapshot_differences import Scope, of_provider
 from ironic_traits.placement.snapshots import Consumer, Provider, Snapshot
 from ironic_traits.placement_transfer.reading import Reader
-from ironic_traits.placement_transfer.remote import Refused, Remote
+from ironic_traits.placement_transfer.remote import Refused, Remote, repeated
 
-#: How often a write is tried, each time with the current generation.
-ATTEMPTS = 8
 _SCOPE = Scope(generations=False, types=False)
 _MAX = 2**31 - 1
 #: An inventory with room for any allocation.
@@ -81,18 +79,15 @@ class ProviderWriter:
         :param present: the Provider that was read there; None if there is none.
         :raises Refused: the provider cannot be written.
         """
-        for left in reversed(range(ATTEMPTS)):
-            try:
-                self._write(provider, present)
-                return
-            except Refused as refused:
-                if not left or not (refused.is_lost_race or refused.code == 'placement.duplicate_name'):
-                    raise
-                # Another client was faster, or an earlier attempt has created the provider.
-                refused.pause()
-                present = self._find(provider.uuid)
-                if present is None and refused.status < 500:
-                    raise
+
+        def find(refused: Refused) -> Provider | None:
+            found = self._find(provider.uuid)
+            if found is None and refused.status < 500:
+                raise refused
+            return found
+
+        # After a duplicate name, an earlier attempt may have created the provider.
+        repeated(lambda current: self._write(provider, current), present, find, 'placement.duplicate_name')
 
     def rewrite(self, provider: Provider) -> None:
         """Change a provider that was just written.

@@ -5,7 +5,7 @@ import re
 import threading
 import time
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ironic_traits import extras
 
@@ -18,6 +18,8 @@ TIMEOUT = 120
 #: How often a request is repeated if there is no connection, or a proxy cannot reach the server.
 _RETRIES = 3
 _UNAVAILABLE = (429, 502, 503, 504)
+#: How often a write is tried, each time with the current generation.
+_ATTEMPTS = 8
 #: Seconds between attempts of a write that has failed.
 _PAUSE = 0.5
 #: Maximum number of characters of a response that a message quotes.
@@ -57,10 +59,29 @@ class Refused(Unusable):
         """Whether other requests will fail, too: the user lacks a role, or the server fails."""
         return self.status in (401, 403) or self.status >= 500
 
-    def pause(self) -> None:
-        """Wait before the next attempt, if the server has failed."""
-        if self.status >= 500:
-            time.sleep(_PAUSE)
+
+T = typing.TypeVar('T')
+
+
+def repeated(write: Callable[[T], None], present: T, read: Callable[[Refused], T], *codes: str) -> None:
+    """Write. After a lost race, read what is there, and write again.
+
+    :param write: function that takes what is there, and raises Refused.
+    :param present: what was read there.
+    :param read: function that takes the Refused of the last attempt, and reads again.
+    :param codes: codes of further errors after which another attempt may succeed.
+    :raises Refused: the last attempt failed, or none can succeed.
+    """
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            write(present)
+            return
+        except Refused as refused:
+            if not left or not (refused.is_lost_race or refused.code in codes):
+                raise
+            if refused.status >= 500:
+                time.sleep(_PAUSE)
+            present = read(refused)
 
 
 def _error(response: 'Response') -> tuple[str, str]:

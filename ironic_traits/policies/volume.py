@@ -47,7 +47,9 @@ RULES = [
     ),
     *(
         rule(
-            *(each.name, each.check, each.description),
+            each.name,
+            each.check,
+            each.description,
             f'GET {_TARGETS}',
             f'GET {_TARGET}',
             'GET /v1/nodes/{node_ident}/volume/targets',

@@ -4,6 +4,11 @@ from ironic_traits.resources.fields import Argument, Field, Filter, Resource, Wh
 
 _TEXT = Filter(Argument.TEXT)
 
+_LISTED = (
+    'uuid', 'created_at', 'updated_at', 'candidate_nodes', 'extra', 'last_error', 'name', 'node_uuid',
+    'owner', 'resource_class', 'state', 'traits',
+)  # fmt: skip
+
 ALLOCATIONS = Resource(
     name='node_allocations',
     path='allocations',
@@ -21,10 +26,7 @@ ALLOCATIONS = Resource(
         Field('state', 52, filter=_TEXT),
         Field('traits', 52, When.AT_CREATION),
     ),
-    listed=(
-        *('uuid', 'created_at', 'updated_at', 'candidate_nodes', 'extra', 'last_error', 'name', 'node_uuid'),
-        *('owner', 'resource_class', 'state', 'traits'),
-    ),
+    listed=_LISTED,
     filters=(Filter(Argument.TEXT, 52, 'node'),),
     hidden=('origin',),
     served_since=52,

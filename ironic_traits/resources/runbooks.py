@@ -14,13 +14,18 @@ RUNBOOKS = Resource(
         Field('description', 112, When.ALWAYS),
         Field('extra', 92, When.ALWAYS, {}),
         Field(
-            *('public', 92, When.ALWAYS, False),
+            'public',
+            92,
+            When.ALWAYS,
+            False,
             change_rule=Rule(
                 'baremetal:runbook:update:public', SYSTEM_MEMBER, 'Change whether a runbook is visible to all projects.'
             ),
         ),
         Field(
-            *('owner', 92, When.ALWAYS),
+            'owner',
+            92,
+            When.ALWAYS,
             change_rule=Rule('baremetal:runbook:update:owner', SYSTEM_MEMBER, 'Change the owner of a runbook.'),
         ),
         Field('disable_ramdisk', 92, When.ALWAYS, False),

@@ -35,7 +35,10 @@ TARGETS = Resource(
         Field('boot_index', 32, When.ALWAYS),
         Field('volume_id', 32, When.ALWAYS),
         Field(
-            *('properties', 32, When.ALWAYS, {}),
+            'properties',
+            32,
+            When.ALWAYS,
+            {},
             show_rule=Rule(
                 'baremetal:volume:view_target_properties',
                 any_of(READER_OF_ALL, 'role:admin'),

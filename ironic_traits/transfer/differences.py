@@ -1,5 +1,6 @@
 """The changes of an import, as lines of text."""
 
+import functools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -8,8 +9,7 @@ from ironic_traits import masks
 from ironic_traits.resources.fields import Resource
 from ironic_traits.resources.values import differ
 
-#: Keys of ``instance_info`` that hold secrets, which oslo.utils does not recognize by their names.
-_SECRET_KEYS = ('configdrive', 'image_url')
+_masked = functools.partial(masks.masked, also=masks.INSTANCE_INFO)
 #: Maximum number of characters of a value that are shown.
 _MAX_LENGTH = 200
 
@@ -36,7 +36,7 @@ def fields(item_label: str, old: Mapping[str, Any], new: Mapping[str, Any], name
     for name in sorted(names):
         before, after = old.get(name), new.get(name)
         if isinstance(before, dict) and isinstance(after, dict):
-            masked_before, masked_after = masked(before), masked(after)
+            masked_before, masked_after = _masked(before), _masked(after)
             for key in sorted(before.keys() | after.keys()):
                 if key not in before or key not in after or differ({'': before[key]}, {'': after[key]}):
                     yield f'~ {item_label}: {name}.{key}: {_text(masked_before, key)} → {_text(masked_after, key)}'
@@ -57,15 +57,9 @@ def traits(item_label: str, old: Iterable[str], new: Iterable[str], source: str 
     yield from (f'~ {item_label}: - trait {name}{by}' for name in sorted(set(old).difference(new)))
 
 
-def masked(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object with its secrets replaced by ``masks.MASK``."""
-    result = masks.masked(document)
-    return result | {key: masks.MASK for key in _SECRET_KEYS if key in result}
-
-
 def _text(document: Mapping[str, Any], key: str) -> str:
     if key not in document:
         return 'nothing'
     value = document[key]
-    text = json.dumps(masked(value) if isinstance(value, dict) else value, ensure_ascii=False)
+    text = json.dumps(_masked(value) if isinstance(value, dict) else value, ensure_ascii=False)
     return text if len(text) <= _MAX_LENGTH else f'{text[:_MAX_LENGTH]}…'

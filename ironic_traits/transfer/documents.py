@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import os_resource_classes
-from oslo_utils import uuidutils
 
 from ironic_traits import spelling
 from ironic_traits.deploy import states
@@ -17,6 +16,7 @@ from ironic_traits.matching.traits import is_trait
 from ironic_traits.resources import CHASSIS, NODES
 from ironic_traits.resources.fields import Resource
 from ironic_traits.transfer import sources
+from ironic_traits.uuids import canonical
 
 #: States of a node, which no request of the API sets directly.
 STATES = ('provision_state', 'power_state')
@@ -238,7 +238,7 @@ class _Reader:
 
 def _parents_first(nodes: Iterable[Item]) -> list[Item]:
     """Return nodes in their order, but each after its parent, if that is one of them."""
-    by_ident = {_key(node[name]): node for node in nodes for name in ('uuid', 'name') if node.get(name)}
+    by_ident = {canonical(node[name]): node for node in nodes for name in ('uuid', 'name') if node.get(name)}
     ordered: dict[int, Any] = {}
     for node in nodes:
         lineage: dict[int, Any] = {}
@@ -246,14 +246,9 @@ def _parents_first(nodes: Iterable[Item]) -> list[Item]:
         while each and id(each) not in ordered and id(each) not in lineage:
             lineage[id(each)] = each
             parent = each.get('parent_node')
-            each = by_ident.get(_key(parent)) if isinstance(parent, str) else None
+            each = by_ident.get(canonical(parent)) if isinstance(parent, str) else None
         ordered |= reversed(lineage.items())
     return list(ordered.values())
-
-
-def _key(ident: Any) -> Any:
-    """Return a uuid in one spelling; a name unchanged."""
-    return str(uuidutils.uuid.UUID(ident)) if uuidutils.is_uuid_like(ident) else ident
 
 
 def _values(document: Any) -> Iterator[Any]:

@@ -2,7 +2,6 @@
 
 import collections
 import urllib.parse
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from ironic_traits.transfer.api_client import ApiClient
 from ironic_traits.transfer.documents import REASON, STATES, TRAITS, Item, Unit, ident
 from ironic_traits.transfer.node_traits import TraitWriter
 from ironic_traits.transfer.sources import check_source, held
+from ironic_traits.uuids import canonical
 
 
 class Importer:
@@ -208,10 +208,7 @@ def _is_same(noun: Resource, record: Item, item: Item) -> bool:
 def _normalized(name: str, value: Any) -> Any:
     """Return a uuid or an address in the spelling of the service; other values unchanged."""
     if name == 'uuid':
-        try:
-            return str(uuid.UUID(value))
-        except ValueError:
-            return value
+        return canonical(value)
     return value.lower() if name == 'address' and isinstance(value, str) else value
 
 

@@ -112,7 +112,9 @@ def _watch_connections(database, own):
         ('in_use', 'Connections to the database that are in use.', ('checkout', 'checkin')),
     ):
         gauge = prometheus_client.Gauge(
-            *(f'ironic_traits_database_connections_{name}', description, ('engine',)),
+            f'ironic_traits_database_connections_{name}',
+            description,
+            ('engine',),
             registry=own,
             multiprocess_mode='livesum',
         )
@@ -227,7 +229,8 @@ _MIRRORS = {
     'nodes': (core.GaugeMetricFamily, 'Nodes of the cloud.', lambda row: row.nodes),
     'conflicts': (core.GaugeMetricFamily, 'What the inventory cannot have of the cloud.', lambda row: row.conflicts),
     'missing_nodes': (
-        *(core.GaugeMetricFamily, 'Nodes that wait for an operator, because the cloud no longer shows them.'),
+        core.GaugeMetricFamily,
+        'Nodes that wait for an operator, because the cloud no longer shows them.',
         lambda row: row.missing_nodes,
     ),
     'requests': (core.CounterMetricFamily, 'Requests to the cloud.', lambda row: row.requests),
@@ -236,11 +239,15 @@ _MIRRORS = {
     'write_queue': (core.GaugeMetricFamily, 'Nodes to which traits are to be written.', lambda row: row.write_queue),
     'written_traits': (core.GaugeMetricFamily, 'Traits in the cloud from here.', lambda row: row.written_traits),
     'undecided_writes': (
-        *(core.GaugeMetricFamily, 'Trait writes whose result is not known yet.', lambda row: row.undecided_writes),
+        core.GaugeMetricFamily,
+        'Trait writes whose result is not known yet.',
+        lambda row: row.undecided_writes,
     ),
     'claims': (core.GaugeMetricFamily, 'Nodes that are held in the cloud from here.', lambda row: row.claims),
     'unsettled_claims': (
-        *(core.GaugeMetricFamily, 'Nodes that may be held on one side only.', lambda row: row.unsettled_claims),
+        core.GaugeMetricFamily,
+        'Nodes that may be held on one side only.',
+        lambda row: row.unsettled_claims,
     ),
     'trait_writes': (core.CounterMetricFamily, 'Traits added or removed in the cloud.', lambda row: row.trait_writes),
 }

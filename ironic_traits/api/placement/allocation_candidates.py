@@ -24,7 +24,6 @@ from ironic_traits.api.placement.schemas import (
     UUID,
     UUID_KEY,
     array,
-    canonical,
     document,
     growing,
     response,
@@ -36,6 +35,7 @@ from ironic_traits.api.responses import Response
 from ironic_traits.placement import failures
 from ironic_traits.placement.candidates import allocation_candidates
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
+from ironic_traits.uuids import canonical
 
 #: The minor versions that brought candidates, and further features of requests.
 SINCE = 10

@@ -14,7 +14,6 @@ from ironic_traits.api.placement.schemas import (
     UUID,
     UUID_KEY,
     by_uuid,
-    canonical,
     document,
     growing,
     response,
@@ -25,6 +24,7 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.mirror import placement_claims
 from ironic_traits.placement import allocations, consumers, failures
+from ironic_traits.uuids import canonical
 
 #: The minor versions that brought projects and users, objects by provider, POST, generations of consumers, mappings and
 #: types of consumers.

@@ -18,7 +18,6 @@ from ironic_traits.api.placement.schemas import (
     TEXT,
     UUID,
     array,
-    canonical,
     document,
     growing,
     response,
@@ -28,6 +27,7 @@ from ironic_traits.api.placement.usages import ProviderUsagesController
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.placement import failures, resource_providers
+from ironic_traits.uuids import canonical
 
 #: The minor versions that brought trees, a POST that returns the provider, and moves of providers with a parent.
 TREES_SINCE = 14

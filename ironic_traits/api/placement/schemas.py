@@ -1,10 +1,9 @@
 """JSON schemas that several resources share."""
 
-import uuid as uuids
-
 from oslo_utils import uuidutils
 
 from ironic_traits.placement import failures
+from ironic_traits.uuids import canonical
 
 #: The largest value of an integer column.
 MAX_INTEGER = 2**31 - 1
@@ -19,14 +18,6 @@ NATURAL = {'type': 'integer', 'minimum': 1}
 IDENTITY = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 TEXT = {'type': 'string'}
 UUID = {'type': 'string', 'format': 'uuid'}
-
-
-def canonical(uuid):
-    """Return a uuid as it is stored, in lower case with dashes.
-
-    :param uuid: a uuid in any notation: with braces, without dashes, in upper case, …
-    """
-    return str(uuids.UUID(uuid))
 
 
 def table(key, value, least=0):

@@ -5,7 +5,8 @@ import re
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
-from ironic_traits.inventory.core.node_names import PATTERN, RESERVED, is_stored_uuid
+from ironic_traits.inventory.core.node_names import PATTERN, RESERVED
+from ironic_traits.uuids import canonical, is_canonical
 
 #: The minor version that brought names of nodes.
 NAMES_SINCE = 5
@@ -21,10 +22,10 @@ def ident(context, text):
     :raises failures.InvalidIdent: the text can be neither.
     :raises failures.NodeNotFound: it is a name, and the version of the request does not have names.
     """
-    if is_stored_uuid(text):
+    if is_canonical(text):
         return text
     if uuidutils.is_uuid_like(text):
-        return str(uuidutils.uuid.UUID(text))
+        return canonical(text)
     if not is_ident(text):
         raise failures.InvalidIdent(ident=text)
     if context.minor < NAMES_SINCE:

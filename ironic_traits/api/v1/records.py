@@ -20,6 +20,7 @@ from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.api.v1.node_fields import FIELDS_SINCE
 from ironic_traits.inventory.records import records
 from ironic_traits.inventory.records.record_kinds import Kind
+from ironic_traits.uuids import canonical
 
 #: Query parameters of one record, and of a list.
 FIELDS_QUERY = {'fields': [types.Names()]}
@@ -222,7 +223,7 @@ class Records:
         :raises failures.RecordNotFound: it is a name, and the version of the request does not have names.
         """
         if uuidutils.is_uuid_like(text):
-            return str(uuidutils.uuid.UUID(text))
+            return canonical(text)
         if self.resource.names_since is None:
             raise failures.InvalidInput(reason=f'Expected UUID for {self.kind.what}: {text}')
         if not node_ident.is_ident(text):

@@ -14,6 +14,7 @@ from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
 from ironic_traits.inventory.holds import reservations
 from ironic_traits.inventory.holds.reservations import FIELDS, Expiry
 from ironic_traits.mirror import claims
+from ironic_traits.uuids import canonical
 
 SINCE = 38
 
@@ -70,7 +71,7 @@ def _allowed(context, grant, text):
     """Return the grant for a reservation, if policy allows the request for it."""
     if not uuidutils.is_uuid_like(text):
         raise failures.InvalidInput(reason=f'Expected UUID for reservation: {text}')
-    uuid = str(uuidutils.uuid.UUID(text))
+    uuid = canonical(text)
     if grant.rules:
         access.check(context, grant, reservations.owner(context, uuid), failures.ReservationNotFound(reservation=uuid))
     return grant.of(uuid)

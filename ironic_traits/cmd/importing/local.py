@@ -17,7 +17,6 @@ from wsgiref.types import WSGIApplication
 import orjson
 import sqlalchemy as sa
 from oslo_db.exception import DBError
-from oslo_utils import uuidutils
 from webob import Request
 
 from ironic_traits import failures
@@ -38,6 +37,7 @@ from ironic_traits.resources.nodes import NODES
 from ironic_traits.service import Service
 from ironic_traits.transfer import differences, documents, imports, sources
 from ironic_traits.transfer.documents import Item, Unit
+from ironic_traits.uuids import canonical
 
 #: Nodes in a batch.
 BATCH = 200
@@ -109,7 +109,7 @@ class LocalClient(Client):
             name, so they must be imported in the order of the document.
         """
         self._cache.clear()
-        idents = {id(item): _normalized(documents.ident(item)) for item in items}
+        idents = {id(item): canonical(documents.ident(item)) for item in items}
         fields = node_fields.all_fields(self.context)
         if source is not None or any('trait_sources' in item for item in items):
             fields += ('trait_sources',)
@@ -276,8 +276,3 @@ _NOUNS = {new_nodes.RECORDS[noun.name].kind.what: noun for noun in NODES.childre
 def _decoded(document: Any) -> Any:
     """Return a document of a response as a client would decode it from JSON."""
     return orjson.loads(rendering.dump(document))
-
-
-def _normalized(ident: Any) -> Any:
-    """Return a uuid in the spelling of the service; a name unchanged."""
-    return str(uuidutils.uuid.UUID(ident)) if uuidutils.is_uuid_like(ident) else ident

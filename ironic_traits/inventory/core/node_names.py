@@ -9,13 +9,6 @@ PATTERN = re.compile(r'[A-Za-z0-9\-._~]{1,255}')
 #: Words that cannot be names, because they are path segments below /v1/nodes.
 RESERVED = ('maintenance', 'management', 'states', 'vendor_passthru', 'detail', 'validate')
 
-_STORED_UUID = re.compile(r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
-
-
-def is_stored_uuid(text: str) -> bool:
-    """Whether a text is a uuid in the form in which uuids are stored. Nearly all uuids are, and this check is quick."""
-    return bool(_STORED_UUID.fullmatch(text))
-
 
 def is_name(text: str) -> bool:
     """Whether a text can be the name of a node."""

@@ -57,7 +57,4 @@ def _text(field: str, document: Any) -> str:
     if field == 'steps':
         steps = [step | {'args': masks.masked(step['args'])} for step in document]
         return orjson.dumps(steps).decode()
-    result = masks.masked(document)
-    if field == 'instance_info':
-        result |= {key: masks.MASK for key in ('configdrive', 'image_url') if key in result}
-    return orjson.dumps(result).decode()
+    return orjson.dumps(masks.masked(document, masks.INSTANCE_INFO if field == 'instance_info' else ())).decode()

@@ -21,8 +21,8 @@ from ironic_traits.db.statements.annotations import Columns, Condition, Values
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import clock, now
 from ironic_traits.inventory.core import node_providers, origins
-from ironic_traits.inventory.core.node_names import is_stored_uuid
 from ironic_traits.inventory.core.secrets import with_masks
+from ironic_traits.uuids import is_canonical
 
 #: A column for ``take``: the time by the database's clock after the lock is taken.
 MOMENT = clock().label('moment')
@@ -130,4 +130,4 @@ def _of_the_row(column: sa.ColumnElement[Any]) -> bool:
 
 
 def _key(ident: str) -> str:
-    return 'uuid' if is_stored_uuid(ident) or uuidutils.is_uuid_like(ident) else 'name'
+    return 'uuid' if is_canonical(ident) or uuidutils.is_uuid_like(ident) else 'name'

@@ -17,10 +17,10 @@ from ironic_traits.inventory.records.records import new_row, stored
 _COLUMNS = tuple(
     tables.ports.c[name]
     for name in (
-        *('id', 'address', 'pxe_enabled', 'extra', 'node_uuid', 'portgroup_uuid'),
-        *('local_link_connection', 'physical_network'),
+        'id', 'address', 'pxe_enabled', 'extra', 'node_uuid', 'portgroup_uuid',
+        'local_link_connection', 'physical_network',
     )
-)
+)  # fmt: skip
 
 
 def write(connection: sa.Connection, node_uuid: str, ports: PortChanges, max_ports: int) -> list[str]:

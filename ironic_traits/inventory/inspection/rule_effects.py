@@ -28,8 +28,8 @@ from ironic_traits.resources.values import differ
 
 #: The fields of a port that rules may change.
 PORT_FIELDS = (
-    *('category', 'description', 'extra', 'local_link_connection', 'name', 'physical_network', 'pxe_enabled', 'vendor'),
-)
+    'category', 'description', 'extra', 'local_link_connection', 'name', 'physical_network', 'pxe_enabled', 'vendor',
+)  # fmt: skip
 _NODE_COLUMNS = tuple(tables.nodes.c[name] for name in ('id', 'uuid', 'instance_uuid', *FIELDS))
 _MAX_DESCRIPTION = 4096
 

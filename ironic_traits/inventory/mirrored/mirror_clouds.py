@@ -251,7 +251,7 @@ def get(context: Reader, name: str) -> tuple[sa.Row, Sequence[sa.Row]]:
     :raises failures.RecordNotFound: no mirror has followed a cloud of this name.
     """
     with context.read() as connection:
-        row = connection.execute(sa.select(*_SHOWN).where(_CLOUDS.c.name == name)).first() if name.isascii() else None
+        row = connection.execute(sa.select(*_SHOWN).where(_CLOUDS.c.name == name)).first()
         if row is None:
             raise failures.RecordNotFound(what='Mirror', ident=name)
         ordered = _conflicts(name).order_by('since', 'uuid', 'trait').limit(MAX_CONFLICTS)

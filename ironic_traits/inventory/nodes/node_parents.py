@@ -3,10 +3,7 @@
 A child names its parent. As in Ironic, there is no foreign key: a parent can be deleted, and its children stay.
 """
 
-import uuid
-
 import sqlalchemy as sa
-from oslo_utils import uuidutils
 
 from ironic_traits import failures
 from ironic_traits.context import Context, Grant, target_of
@@ -14,6 +11,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.inventory.core import node_filters
 from ironic_traits.inventory.core.single_node import read
+from ironic_traits.uuids import canonical
 
 _COLUMNS = (tables.nodes.c.uuid, tables.nodes.c.owner, tables.nodes.c.lessee)
 
@@ -30,7 +28,7 @@ def resolved(context: Context, connection: sa.Connection, node: Values) -> str:
     )
     ident = node['parent_node']
     try:
-        parent = read(connection, str(uuid.UUID(ident)) if uuidutils.is_uuid_like(ident) else ident, _COLUMNS)
+        parent = read(connection, canonical(ident), _COLUMNS)
     except failures.NodeNotFound:
         raise refusal from None
     # One message for all cases, which does not reveal whether there is such a node.

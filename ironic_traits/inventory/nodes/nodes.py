@@ -209,10 +209,8 @@ def find_by_idents(
     :param fields: names of the fields.
     :returns: [row with these fields, …].
     """
-    uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
-    names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
-    same = sa.or_(tables.nodes.c.uuid.in_(uuids), tables.nodes.c.name.in_(names))
-    rows = connection.execute(sa.select(*all_columns(fields, frozenset(), None)).where(same)).all()
+    statement = sa.select(*all_columns(fields, frozenset(), None)).where(node_filters.among(idents))
+    rows = connection.execute(statement).all()
     return with_sources(context, connection, fields, rows)
 
 

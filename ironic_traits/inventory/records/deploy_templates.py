@@ -69,6 +69,6 @@ def of_node(connection: sa.Connection, node: Values) -> list[sa.Row]:
         return []
     table = tables.deploy_templates
     # deploy/instance_traits.py refuses names that are not strings or not traits.
-    requested = [name for name in traits if isinstance(name, str) and name.isascii()]
+    requested = [name for name in traits if isinstance(name, str)]
     statement = sa.select(table.c.name, table.c.steps).where(table.c.name.in_(requested))
     return list(connection.execute(statement.order_by(table.c.name)))

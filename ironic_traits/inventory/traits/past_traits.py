@@ -51,13 +51,17 @@ def _statement(node_uuid: str, at: datetime.datetime) -> sa.Select:
     # The entries before the creation are those of a deleted node with the same uuid.
     other = tables.node_history.alias()
     created_later = sa.exists().where(
-        *(other.c.node_uuid == node_uuid, other.c.created_at > at),
-        *(other.c.event_type == history.NODE, other.c.event == history.CREATED),
+        other.c.node_uuid == node_uuid,
+        other.c.created_at > at,
+        other.c.event_type == history.NODE,
+        other.c.event == history.CREATED,
     )
     last = sa.select(sa.func.max(_ENTRIES.id)).where(of_node, _ENTRIES.created_at <= at, ~created_later)
     present = sa.select(
-        *(sa.literal_column('0').label('part'), last.scalar_subquery().label('id')),
-        *(trait_filters.JOINED.label('added'), sa.type_coerce(sa.null(), NameList()).label('removed')),
+        sa.literal_column('0').label('part'),
+        last.scalar_subquery().label('id'),
+        trait_filters.JOINED.label('added'),
+        sa.type_coerce(sa.null(), NameList()).label('removed'),
     ).where(tables.nodes.c.uuid == node_uuid)
     since = sa.select(sa.literal_column('1'), _ENTRIES.id, _ENTRIES.added, _ENTRIES.removed).where(
         of_node,

@@ -75,7 +75,8 @@ _READ = prepared(
             sa.literal_column(str(_FOREIGN)),
             _NODE_ID,
             sa.select(tables.traits.c.name).where(tables.traits.c.id == _foreign.c.trait_id).scalar_subquery(),
-            *(sa.null(), sa.null()),
+            sa.null(),
+            sa.null(),
         ).where(
             _foreign.c.resource_provider_id
             == sa.select(_provider.c.id).where(_provider.c.node_id == _NODE_ID).scalar_subquery()
@@ -84,7 +85,7 @@ _READ = prepared(
 )
 _READ_MANY = _statement(
     lambda column: column.in_(_NODE_IDS),
-    sa.select(sa.literal_column(str(_FOREIGN)), _provider.c.node_id, tables.traits.c.name, *(sa.null(), sa.null()))
+    sa.select(sa.literal_column(str(_FOREIGN)), _provider.c.node_id, tables.traits.c.name, sa.null(), sa.null())
     .join(_foreign, _foreign.c.trait_id == tables.traits.c.id)
     .join(_provider, _provider.c.id == _foreign.c.resource_provider_id)
     .where(_provider.c.node_id.in_(_NODE_IDS)),

@@ -36,23 +36,14 @@ _COMPUTED = {
 #: What ramdisks, Redfish and the inspection hooks fill.
 _FILLED = {
     'inventory': (
-        *('interfaces', 'cpu', 'disks', 'memory', 'bmc_address', 'bmc_v6address', 'bmc_mac', 'system_vendor', 'boot'),
-        *('hostname', 'pci_devices', 'storage_controllers'),
+        'interfaces', 'cpu', 'disks', 'memory', 'bmc_address', 'bmc_v6address', 'bmc_mac', 'system_vendor', 'boot',
+        'hostname', 'pci_devices', 'storage_controllers',
     ),
     'plugin_data': (
-        *('root_disk', 'boot_interface', 'configuration', 'error', 'data', 'dmi', 'lldp_raw', 'numa_topology'),
-        *(
-            'pci_devices',
-            'usb_devices',
-            'all_interfaces',
-            'valid_interfaces',
-            'macs',
-            'local_gb',
-            'parsed_lldp',
-            'extra',
-        ),
+        'root_disk', 'boot_interface', 'configuration', 'error', 'data', 'dmi', 'lldp_raw', 'numa_topology',
+        'pci_devices', 'usb_devices', 'all_interfaces', 'valid_interfaces', 'macs', 'local_gb', 'parsed_lldp', 'extra',
     ),
-}
+}  # fmt: skip
 #: {action of inspector: its arguments, {name: ours}}. Our actions have the same names.
 _ACTIONS = {
     'fail': {'message': 'msg'},

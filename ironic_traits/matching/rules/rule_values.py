@@ -27,6 +27,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
+from ironic_traits.masks import MASK
+
 #: Maximum number of keys of a reference.
 MAX_KEYS = 20
 #: Maximum number of values, and of characters, of a fact that a rule uses.
@@ -43,7 +45,6 @@ _REFERENCE = re.compile(
 _KEYS = re.compile(r'(?:\[[^\[\]]{1,255}\])+')
 _SECRETS = ('auth_token', 'secret')
 _SCALARS = (str, int, float, bool, type(None))
-_MASK = '******'
 
 
 class InvalidTemplate(ValueError):
@@ -233,7 +234,7 @@ def resolve(reference: Reference, scope: TemplateScope) -> Any:
         if isinstance(value, Mapping) and key in value:
             value = value[key]
             if _is_secret(key) and not scope.is_sensitive and not is_unknown(value):
-                value = _MASK
+                value = MASK
         elif isinstance(value, list) and key.isascii() and key.isdecimal() and len(key) < 9 and int(key) < len(value):
             value = value[int(key)]
         else:
@@ -266,7 +267,7 @@ class _Copy:
             return value
         if isinstance(value, Mapping):
             hidden = () if self._scope.is_sensitive else tuple(filter(_is_secret, value))
-            return {self.of(key): _MASK if key in hidden else self.of(each) for key, each in value.items()}
+            return {self.of(key): MASK if key in hidden else self.of(each) for key, each in value.items()}
         return [self.of(each) for each in value] if isinstance(value, list) else value
 
 

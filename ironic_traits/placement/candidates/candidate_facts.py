@@ -42,7 +42,7 @@ def read(connection: sa.Connection, class_names: Collection[str], trait_names: C
     :raises failures.TraitNotFound: traits do not exist; the message names all of these.
     """
     # MariaDB refuses to compare an ascii column with non-ASCII text.
-    parameters = {'classes': _ascii(class_names)} | ({'traits': _ascii(trait_names)} if trait_names else {})
+    parameters = {'classes': sorted(class_names)} | ({'traits': sorted(trait_names)} if trait_names else {})
     rows: dict[int, list[Any]] = {_NODE_CLASS: [], _CLASS: [], _TRAIT: []}
     for name, kind, *values in connection.execute(_statement(connection.dialect.name, bool(trait_names)), parameters):
         rows[kind].append((name, *values))
@@ -54,10 +54,6 @@ def read(connection: sa.Connection, class_names: Collection[str], trait_names: C
     traits.refuse_unknown(trait_names, holders)
     _, _, nested, aggregated = rows[_NODE_CLASS][0]
     return CandidateFacts(bool(nested), bool(aggregated), [name for name, *_ in rows[_NODE_CLASS]], class_ids, holders)
-
-
-def _ascii(names: Collection[str]) -> list[str]:
-    return sorted(filter(str.isascii, names))
 
 
 # Built once: to build it for each call takes as long as to execute it.
