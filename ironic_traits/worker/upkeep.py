@@ -12,7 +12,7 @@ from typing import Self
 from ironic_traits.changes import change_feed
 from ironic_traits.db.failover import outage
 from ironic_traits.inventory.core import history_purge
-from ironic_traits.inventory.mirrored import mirror_kept_nodes, mirror_leftovers
+from ironic_traits.inventory.mirrored import mirror_kept_nodes
 from ironic_traits.service import Service
 
 LOG = logging.getLogger(__name__)
@@ -76,7 +76,6 @@ def of(service: Service) -> Iterator[None]:
         while change_feed.forget(service, changes.keep_days) == change_feed.BATCH and not is_stopped():
             pass
         mirror_kept_nodes.purge(service, service.conf.mirror.keep_deleted)
-        mirror_leftovers.purge(service, service.conf.mirror.keep_deleted)
 
     with (
         Periodic(purge, history.purge_interval, first),

@@ -1,7 +1,7 @@
 """Mirrored nodes that cannot be claimed in their cloud now, and are therefore not offered (``[mirror] claims``)."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -61,11 +61,7 @@ def current(context: Context, is_claim_needed: bool = False) -> Exclusions:
     :param is_claim_needed: whether nodes can be held only with a claim. Then the clouds for which [mirror] claims is
         not set are excluded, too.
     """
-    columns = tables.mirror_clouds.c
-    is_stopped = sa.or_(columns.leased_until.is_(None), columns.leased_until <= clock()).label('is_stopped')
-    statement = sa.select(columns.name, columns.failing_since, columns.last_error, is_stopped)
-    with context.read() as connection:
-        rows = connection.execute(statement).all()
+    rows = _clouds(context)
     asked = {row.name: claims_nodes(context.conf, row.name) for row in rows}
     clouds = {row.name: _why(row) for row in rows if asked[row.name] and (row.is_stopped or row.failing_since)}
     if is_claim_needed:
@@ -77,15 +73,20 @@ def current(context: Context, is_claim_needed: bool = False) -> Exclusions:
     return Exclusions(clouds=clouds)
 
 
+def unreadable(context: Reader) -> set[str]:
+    """Return the names of the clouds that their mirror, which runs, cannot read at present."""
+    return {row.name for row in _clouds(context) if row.failing_since and not row.is_stopped}
+
+
+def _clouds(context: Reader) -> Sequence[sa.Row]:
+    columns = tables.mirror_clouds.c
+    is_stopped = sa.or_(columns.leased_until.is_(None), columns.leased_until <= clock()).label('is_stopped')
+    with context.read() as connection:
+        statement = sa.select(columns.name, columns.failing_since, columns.last_error, is_stopped)
+        return connection.execute(statement).all()
+
+
 def _why(row: sa.Row) -> str:
     if row.is_stopped:
         return f'No mirror of its cloud {row.name} runs.'
     return f'Its cloud {row.name} cannot be reached since {row.failing_since:%Y-%m-%d %H:%M:%S} UTC: {row.last_error}'
-
-
-def unreadable(context: Reader) -> set[str]:
-    """Return the names of the clouds that their mirror, which runs, cannot read at present."""
-    columns = tables.mirror_clouds.c
-    statement = sa.select(columns.name).where(columns.failing_since.is_not(None), columns.leased_until > clock())
-    with context.read() as connection:
-        return set(connection.scalars(statement))

@@ -156,13 +156,14 @@ def restore(context: Context, ident: str) -> str:
 
 @retried
 def purge(service: Writer, days: int) -> int:
-    """Delete what is kept of nodes that were deleted long ago, and return their number.
+    """Delete what is kept of nodes that were deleted long ago, and what was written to them. Return the number of rows.
 
     :param days: number of days after their deletion.
     """
     with service.write() as connection:
-        old = _KEPT.c.deleted_at < read_clock(connection) - datetime.timedelta(days=days)
-        return connection.execute(sa.delete(_KEPT).where(old)).rowcount
+        until = read_clock(connection) - datetime.timedelta(days=days)
+        statements = [sa.delete(table).where(table.c.deleted_at < until) for table in (_KEPT, tables.mirror_leftovers)]
+        return sum(connection.execute(statement).rowcount for statement in statements)
 
 
 def _merged(present: Traits, kept: Mapping[str, Any], kept_vetoes: Mapping[str, Any]) -> Traits:

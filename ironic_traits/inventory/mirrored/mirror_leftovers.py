@@ -10,9 +10,8 @@ import datetime
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.engine import Reader, Writer, retried
+from ironic_traits.db.engine import Reader
 from ironic_traits.db.statements.insert import insert_missing
-from ironic_traits.db.statements.types import read_clock
 from ironic_traits.inventory.core.mirror_claim_states import LOST
 from ironic_traits.matching.written_traits import OURS, WRITTEN
 
@@ -84,14 +83,3 @@ def find(context: Reader, cloud: str) -> dict[str, dict[str, set[str]]]:
             for _, uuid, kind, item in connection.execute(statement):
                 found.setdefault(uuid, {TRAIT: set(), INSTANCE: set()})[kind].add(item)
     return found
-
-
-@retried
-def purge(service: Writer, days: int) -> int:
-    """Delete what was written to nodes that clouds have deleted long ago, and return the number of rows.
-
-    :param days: number of days after their deletion.
-    """
-    with service.write() as connection:
-        old = _LEFT.c.deleted_at < read_clock(connection) - datetime.timedelta(days=days)
-        return connection.execute(sa.delete(_LEFT).where(old)).rowcount
