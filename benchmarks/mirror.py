@@ -59,7 +59,7 @@ class Measurement:
 def read_all(service, follower, name):
     """Run the mirror until it has read all nodes and records."""
     follower.work()
-    while not mirror_clouds.get(service, name)[0].passed_at:
+    while not mirror_clouds.get(service, name).passed_at:
         follower.work()
 
 

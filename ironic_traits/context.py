@@ -95,6 +95,10 @@ class Parts(Process, Protocol):
     places: Any
     clouds: dict[str, Any]
 
+    @property
+    def holder(self) -> Any:
+        """A placement.node_holder.NodeHolder, from a floor above."""
+
     def snapshot(self) -> contextlib.AbstractContextManager[sa.Connection]:
         """Return a context manager of a connection for reading, of which all statements see the same moment."""
 

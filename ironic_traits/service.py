@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from ironic_traits.changes.change_streams import Streams
 from ironic_traits.changes.etags import Tags
+from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
 from ironic_traits.deploy.base import Driver
@@ -19,6 +20,7 @@ from ironic_traits.inventory.records.inspection_rules import RuleCache, built_in
 from ironic_traits.inventory.search.node_index import NodeIndex
 from ironic_traits.inventory.search.search_places import Places
 from ironic_traits.inventory.traits.retired_traits import RetiredTraits
+from ironic_traits.placement.node_holder import NodeHolder
 from ironic_traits.placement.trait_cache import TraitCache
 from ironic_traits.worker import wakeup
 
@@ -78,6 +80,16 @@ class Service:
         self.streams = Streams(self, conf.changes)
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker: Callable[[], None] = self._wakeups.send
+
+    @property
+    def holder(self) -> NodeHolder:
+        """What requests call to hold nodes."""
+        if not claims_any_nodes(self.conf):
+            return NodeHolder()
+        # Imported late: without this option, no request needs anything of the mirror.
+        from ironic_traits.mirror.cloud_holder import CloudHolder
+
+        return CloudHolder()
 
     def close(self) -> None:
         """Close the database connections and the socket that wakes the worker."""

@@ -4,6 +4,9 @@ import contextlib
 import signal
 import sys
 import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
@@ -18,7 +21,7 @@ from ironic_traits.inventory.mirrored import (
     mirror_trait_writes,
     mirrored_allocations,
 )
-from ironic_traits.mirror import claims, leftovers
+from ironic_traits.mirror import cloud_holder, leftovers
 from ironic_traits.mirror.cloud import Unreadable
 from ironic_traits.mirror.follower import Follower
 from ironic_traits.printing import count
@@ -39,7 +42,7 @@ _OPTIONS = [
 ]
 
 
-def run():
+def run() -> None:
     """Follow clouds until SIGINT or SIGTERM, or run one command."""
     supervised = supervisor.is_supervised()
     conf = setup.configuration(supervisor.arguments(), cli=_OPTIONS)
@@ -58,13 +61,10 @@ def run():
         follow([Follower(service, name) for name in names])
 
 
-def follow(followers):
-    """Follow clouds, each in a thread, until SIGINT or SIGTERM.
+def follow(followers: Sequence[Follower]) -> None:
+    """Follow clouds, each in a thread, until SIGINT or SIGTERM."""
 
-    :param followers: [ironic_traits.mirror.follower.Follower, …].
-    """
-
-    def stop(*signaled):
+    def stop(number: int, frame: FrameType | None) -> None:
         for follower in followers:
             follower.stop()
 
@@ -77,34 +77,30 @@ def follow(followers):
         thread.join()
 
 
-def _adopt(service, context, ident):
+def _adopt(context: Context, ident: str) -> None:
     """Make a mirrored node this service's own. Print a warning if its driver is not enabled."""
     node = mirror_moves.adopt(context, ident)
     print(f'{node.uuid} is adopted')
-    if node.driver not in service.drivers:
+    if node.driver not in context.service.drivers:
         print(f'{node.uuid} cannot be deployed: its driver {node.driver!r} is not enabled here', file=sys.stderr)
 
 
-def _forget(service, context, ident):
-    """Remove a mirrored node."""
-    print(f'{claims.forget(context, ident)} is removed')
+def _forget(context: Context, ident: str) -> None:
+    print(f'{cloud_holder.forget(context, ident)} is removed')
 
 
-def _rewrite(service, context, ident):
-    """Let the mirror write traits of a node again."""
+def _rewrite(context: Context, ident: str) -> None:
     traits = mirror_trait_writes.rewrite(context, ident)
     if traits:
         print(f'{ident}: {", ".join(traits)} will be written again')
 
 
-def _restore(service, context, ident):
-    """Restore what operators had set on an earlier node with the uuid of a node."""
+def _restore(context: Context, ident: str) -> None:
     print(f'{mirror_kept_nodes.restore(context, ident)} has got back what was kept')
 
 
-def _missing(context, name):
-    """Print the nodes that a cloud no longer shows."""
-    row, _ = mirror_clouds.get(context, name)
+def _missing(context: Context, name: str) -> None:
+    row = mirror_clouds.get(context, name)
     missing = mirror_deletions.find(context, name)
     for node in missing:
         confirmed = ', its deletion is confirmed' if node.confirmed else ''
@@ -114,33 +110,30 @@ def _missing(context, name):
         print(f'To delete them here: ironic-traits-mirror --cloud {name} confirm deletions')
 
 
-def _confirm(context, name, what):
-    """Let the mirror do what has waited for an operator."""
-    if what == mirror_clouds.DELETIONS:
-        number = mirror_deletions.confirm(context, name)
-        print(f'cloud {name}: {count(number)} will be deleted here')
-    else:
-        print(f'cloud {name}: traits will be written ({mirror_clouds.confirm_writes(context, name)})')
+def _confirm_deletions(context: Context, name: str) -> None:
+    print(f'cloud {name}: {count(mirror_deletions.confirm(context, name))} will be deleted here')
 
 
-def _preview(context, name):
-    """Print what would be written to a cloud."""
-    row, conflicts = mirror_clouds.get(context, name)
+def _confirm_writes(context: Context, name: str) -> None:
+    print(f'cloud {name}: traits will be written ({mirror_clouds.confirm_writes(context, name)})')
+
+
+def _preview(context: Context, name: str) -> None:
+    mirror_clouds.get(context, name)
     pending = mirror_trait_writes.pending(context, name)
     nodes = [node for node in pending.values() if node.operations]
     for node in nodes:
         verbs = {'add': node.add, 'remove': node.remove}
         parts = [f'{verb} {", ".join(sorted(traits))}' for verb, traits in verbs.items() if traits]
         print(f'{node.name or "-"} {node.uuid}: {"; ".join(parts)}')
-    for conflict in conflicts:
+    for conflict in mirror_clouds.conflicts(context, name):
         if conflict.trait:
             print(f'{conflict.uuid}, {conflict.trait}: {conflict.reason}')
     added, removed = (sum(len(getattr(node, verb)) for node in nodes) for verb in ('add', 'remove'))
-    print(f'cloud {row.name}: {count(added, "trait")} to add and {removed} to remove, on {count(len(nodes))}')
+    print(f'cloud {name}: {count(added, "trait")} to add and {removed} to remove, on {count(len(nodes))}')
 
 
-def _leftovers(context, name):
-    """Print what this service has written to a cloud, and is still there. Return whether there is anything."""
+def _leftovers(context: Context, name: str) -> bool:
     setup.openstacksdk()
     try:
         left = leftovers.find(context, name)
@@ -158,89 +151,99 @@ def _leftovers(context, name):
     return bool(left.found)
 
 
-#: {name: (function from the service, a context and a uuid or name, description)}.
+class _Command(NamedTuple):
+    """A command.
+
+    :ivar call: function of a context, and of a node (uuid or name) or the name of a cloud. If it returns true, the exit
+        status is 1.
+    :ivar about: what it does, as a sentence.
+    :ivar is_of_nodes: whether it is for nodes, and not for clouds.
+    """
+
+    call: Callable[[Context, str], bool | None]
+    about: str
+    is_of_nodes: bool = False
+
+
+_CONFIRM = 'Let the mirror delete the nodes that the clouds no longer show, or write traits there.'
+#: {name, and what follows it: _Command}.
 _COMMANDS = {
-    'adopt': (_adopt, "Make mirrored nodes this service's own, with the traits that they have in their cloud."),
-    'forget': (_forget, 'Remove mirrored nodes. A running mirror stores them again.'),
-    'rewrite': (
-        _rewrite,
-        'Write traits again that another client has removed from nodes in their cloud.',
+    'adopt': _Command(
+        _adopt, "Make mirrored nodes this service's own, with the traits that they have in their cloud.", True
     ),
-    'restore': (
+    'forget': _Command(_forget, 'Remove mirrored nodes. A running mirror stores them again.', True),
+    'rewrite': _Command(
+        _rewrite, 'Write traits again that another client has removed from nodes in their cloud.', True
+    ),
+    'restore': _Command(
         _restore,
         'Give nodes that were created again in their cloud the traits and vetoes that operators had set before.',
+        True,
     ),
-}
-#: {name: (function from a context and the name of a cloud, description)}. The exit status is 1 if a function returns
-#: true.
-_OF_CLOUDS = {
-    'preview': (_preview, 'Show which traits [mirror] write adds and removes in the clouds. Nothing is written.'),
-    'missing': (_missing, 'List the mirrored nodes that their clouds no longer show.'),
-    'leftovers': (
+    'preview': _Command(
+        _preview, 'Show which traits [mirror] write adds and removes in the clouds. Nothing is written.'
+    ),
+    'missing': _Command(_missing, 'List the mirrored nodes that their clouds no longer show.'),
+    'leftovers': _Command(
         _leftovers,
         'List the traits and instances that this service has written to nodes in the clouds, and that are still there, '
         'also after "forget" and "adopt". The clouds are only read. The exit status is 1 if there are any.',
     ),
+    f'confirm {mirror_clouds.DELETIONS}': _Command(_confirm_deletions, _CONFIRM),
+    f'confirm {mirror_clouds.WRITES}': _Command(_confirm_writes, _CONFIRM),
 }
-_CONFIRM = 'Let the mirror delete the nodes that the clouds no longer show, or write traits there.'
 
 
-def _add_commands(subparsers):
+def _add_commands(subparsers: Any) -> None:
+    """Add the commands to a parser.
+
+    :param subparsers: the result of argparse's ``add_subparsers``, whose class is private.
+    """
     # oslo.config has set it.
     subparsers.required = False
-    for name, (_, description) in _COMMANDS.items():
-        parser = subparsers.add_parser(name, help=description, description=description)
-        parser.add_argument('nodes', nargs='*', metavar='NODE', help='uuid or name')
-        parser.add_argument('--all', '-a', action='store_true', help='all mirrored nodes, or all nodes of --cloud')
-    for name, (_, description) in _OF_CLOUDS.items():
-        subparsers.add_parser(name, help=description, description=description)
-    parser = subparsers.add_parser('confirm', help=_CONFIRM, description=_CONFIRM)
-    parser.add_argument('what', choices=[mirror_clouds.DELETIONS, mirror_clouds.WRITES])
+    for name, command in _COMMANDS.items():
+        name, _, what = name.partition(' ')
+        if name not in subparsers.choices:
+            parser = subparsers.add_parser(name, help=command.about, description=command.about)
+            if what:
+                parser.add_argument('what', choices=[mirror_clouds.DELETIONS, mirror_clouds.WRITES])
+            if command.is_of_nodes:
+                parser.add_argument('nodes', nargs='*', metavar='NODE', help='uuid or name')
+                parser.add_argument(
+                    '--all', '-a', action='store_true', help='all mirrored nodes, or all nodes of --cloud'
+                )
 
 
-def _run_command(conf):
-    """Run a command on nodes, each in its own transaction. Exit with 1 if one has failed."""
-    command, clouds = conf.command, conf.cloud or []
-    if command.name not in _COMMANDS:
-        _run_on_clouds(conf)
-        return
-    if bool(command.nodes) == command.all:
+def _run_command(conf: cfg.ConfigOpts) -> None:
+    """Run a command on nodes or clouds, each in its own transaction. Exit with 1 if one has failed."""
+    name = ' '.join(filter(None, (conf.command.name, getattr(conf.command, 'what', None))))
+    command = _COMMANDS[name]
+    if command.is_of_nodes and bool(conf.command.nodes) == conf.command.all:
         sys.exit('Name nodes, or use --all.')
-    setup.schema(conf)
-    with contextlib.closing(Service(conf)) as service:
-        context = Context(service, None, 0, '')
-        has_failed = False
-        conditions = [mirror_kept_nodes.IS_KEPT] if command.name == 'restore' else []
-        for ident in command.nodes or mirror_moves.mirrored(context, clouds, *conditions):
-            try:
-                _COMMANDS[command.name][0](service, context, ident)
-            except failures.Failure as failure:
-                has_failed = True
-                print(failure, file=sys.stderr)
-        if command.name == 'adopt' and command.all:
-            mirrored_allocations.adopt_others(context, clouds)
-        if command.name == 'forget' and command.all:
-            for name in clouds or [row.name for row in mirror_clouds.find(context)]:
-                mirror_moves.forget_cloud(context, name)
-        sys.exit(int(has_failed))
-
-
-def _run_on_clouds(conf):
-    """Run a command on clouds."""
-    command = conf.command
     # For "preview | head".
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     setup.schema(conf)
     with contextlib.closing(Service(conf)) as service:
         context = Context(service, None, 0, '')
-        try:
-            names = conf.cloud or [row.name for row in mirror_clouds.find(context)]
-            if not names:
-                sys.exit('No cloud is mirrored: use --cloud NAME.')
-            if command.name == 'confirm':
-                found = [_confirm(context, name, command.what) for name in names]
-            else:
-                found = [_OF_CLOUDS[command.name][0](context, name) for name in names]
-            sys.exit(int(any(found)))
-        except failures.Failure as failure:
-            sys.exit(str(failure))
+        clouds = conf.cloud or [row.name for row in mirror_clouds.find(context)]
+        if not command.is_of_nodes and not clouds:
+            sys.exit('No cloud is mirrored: use --cloud NAME.')
+        has_failed = False
+        for subject in _nodes(context, conf) if command.is_of_nodes else clouds:
+            try:
+                has_failed |= bool(command.call(context, subject))
+            except failures.Failure as failure:
+                has_failed = True
+                print(failure, file=sys.stderr)
+        if name == 'adopt' and conf.command.all:
+            mirrored_allocations.adopt_others(context, conf.cloud or [])
+        if name == 'forget' and conf.command.all:
+            for cloud in clouds:
+                mirror_moves.forget_cloud(context, cloud)
+        sys.exit(int(has_failed))
+
+
+def _nodes(context: Context, conf: cfg.ConfigOpts) -> list[str]:
+    """Return the nodes that are named, or all mirrored nodes that a command is for."""
+    conditions = [mirror_kept_nodes.IS_KEPT] if conf.command.name == 'restore' else []
+    return conf.command.nodes or mirror_moves.mirrored(context, conf.cloud or [], *conditions)

@@ -3,9 +3,13 @@
 import contextlib
 import json
 import re
-import typing
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ironic_traits import resources
+
+if TYPE_CHECKING:
+    import requests
 
 #: The lowest version that has traits.
 MINIMUM = 37
@@ -19,6 +23,8 @@ _HEADER = 'X-OpenStack-Ironic-API-Version'
 #: Maximum number of characters of a response that a message quotes.
 _MAX_TEXT = 300
 _MAX_DIGITS = 400
+#: A JSON object of a cloud. Nothing is known about its values before ``documents`` has checked them.
+Document = Mapping[str, object]
 
 
 class Unreadable(Exception):
@@ -29,7 +35,7 @@ class Unsent(Unreadable):
     """The cloud did not execute the request: it cannot be reached, or the user cannot authenticate."""
 
 
-class NotThere(Unreadable):
+class NotFound(Unreadable):
     """The cloud does not have the item that was requested, or the marker."""
 
 
@@ -38,9 +44,38 @@ class NotAllowed(Unreadable):
 
 
 #: {status: what ``Cloud.get`` raises}.
-_FAILURES = {403: NotAllowed, 404: NotThere}
+_FAILURES = {403: NotAllowed, 404: NotFound}
 #: Ironic's message, in a 500 response, if a token has project scope, and the policy rule needs system scope.
 _SCOPE = 'requires a scope of'
+
+
+class Answer(NamedTuple):
+    """How a cloud has answered a request that changes something there. If it is neither done nor refused, its fate is
+    unknown: the cloud may have executed it.
+
+    :ivar status: None without a response.
+    :ivar text: the error message, which may be ''.
+    :ivar document: the changed item; {} without one.
+    """
+
+    status: int | None
+    text: str
+    document: Document = {}
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the cloud has executed the request."""
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the cloud has certainly not executed the request."""
+        return self.status is not None and 400 <= self.status < 500
+
+    @property
+    def reason(self) -> str:
+        """Why it is not done, as a sentence."""
+        return self.text if self.status is None else f'The response is {self.status}: {self.text}'
 
 
 class Cloud:
@@ -53,15 +88,16 @@ class Cloud:
     :ivar requests: number of requests so far.
     """
 
-    def __init__(self, name, timeout):
+    def __init__(self, name: str, timeout: float) -> None:
         self.name = name
-        self.endpoint = None
-        self.version = None
+        self.endpoint: str | None = None
+        self.version: str | None = None
         self.requests = 0
         self._timeout = timeout
-        self._ironic: typing.Any = None
+        # A proxy of openstacksdk, which is imported only here.
+        self._ironic: Any = None
 
-    def connect(self):
+    def connect(self) -> None:
         """Authenticate, and choose the version.
 
         :raises Unreadable: the cloud is not in clouds.yaml, does not respond, or is too old.
@@ -77,30 +113,30 @@ class Cloud:
             raise Unreadable('It has no endpoint of the Bare Metal service.')
         self.version = f'1.{self._negotiated()}'
 
-    def close(self):
+    def close(self) -> None:
         """Forget the connection, so that ``connect`` authenticates again."""
         ironic, self._ironic = self._ironic, None
         if ironic is not None:
             ironic.session.session.close()
 
     @property
-    def minor(self):
+    def minor(self) -> int:
         """The number after the dot of ``version``."""
         return int((self.version or '1.0').partition('.')[2])
 
     @property
-    def is_connected(self):
+    def is_connected(self) -> bool:
         """Whether ``connect`` has succeeded, and ``close`` was not called since."""
         return self._ironic is not None and self.version is not None
 
-    def get(self, path, **query):
+    def get(self, path: str, **query: str | int) -> Document:
         """Return the document at a path below /v1.
 
-        :raises NotThere: the status is 404.
+        :raises NotFound: the status is 404.
         :raises NotAllowed: the status is 403.
         :raises Unreadable: the cloud did not respond with a document.
         """
-        response = self.request('GET', path, params=query)
+        response = self._request('GET', path, params=query)
         if response.status_code != 200:
             text = message(response)
             kind = NotAllowed if _SCOPE in text else _FAILURES.get(response.status_code, Unreadable)
@@ -113,29 +149,36 @@ class Cloud:
             raise Unreadable(f'The response to GET {path} is not a JSON object.')
         return document
 
-    def send(self, method, path, timeout):
-        """Send a request without a body to a path below /v1.
-
-        :param timeout: seconds that it may take.
-        :returns: (status, message of the response, which may be '').
-        :raises Unreadable: the cloud did not respond.
-        """
-        response = self.request(method, path, timeout=min(timeout, self._timeout))
-        return response.status_code, message(response)
-
-    def request(self, method, path, timeout=None, **arguments):
-        """Send a request once, and return the requests.Response, also for an error status.
+    def send(
+        self, method: str, path: str, timeout: float | None = None, patch: Sequence[Document] | None = None
+    ) -> Answer:
+        """Send a request that changes something at a path below /v1.
 
         :param timeout: seconds that it may take; None for the default of this cloud.
-        :param arguments: of requests.request.
-        :raises Unsent: the cloud cannot be reached, or the user cannot authenticate. No request was executed.
-        :raises Unreadable: the cloud did not respond.
+        :param patch: its body, a JSON Patch; None for no body.
+        :raises Unsent: the cloud cannot be reached, or the user cannot authenticate. Nothing was executed.
+        """
+        try:
+            response = self._request(method, path, min(timeout or self._timeout, self._timeout), json=patch)
+        except Unsent:
+            raise
+        except Unreadable as error:
+            return Answer(None, str(error))
+        document = {}
+        with contextlib.suppress(ValueError, RecursionError):
+            document = response.json()
+        return Answer(response.status_code, message(response), document if isinstance(document, dict) else {})
+
+    def _request(self, method: str, path: str, timeout: float | None = None, **arguments: Any) -> 'requests.Response':
+        """Send a request once. Return the response, also for an error status.
+
+        :param arguments: of requests.request, as they are.
         """
         self.requests += 1
         headers = {_HEADER: self.version} if self.version else {}
         with _understood():
             # Without retries of openstacksdk, which come at once. The mirror waits before it retries.
-            response = self._ironic.request(
+            response: requests.Response = self._ironic.request(
                 path,
                 method,
                 headers=headers,
@@ -150,8 +193,9 @@ class Cloud:
                 self._ironic.session.invalidate()
             return response
 
-    def _negotiated(self):
-        document = self.get('/')
+    def _negotiated(self) -> int:
+        # Any: what is odd raises one of the exceptions below.
+        document: Any = self.get('/')
         if 'versions' in document:
             # The list of versions. With http_basic, openstacksdk does not add the version to the endpoint.
             self._ironic.endpoint_override = self.endpoint = f'{str(self.endpoint).rstrip("/")}/v1'
@@ -165,16 +209,13 @@ class Cloud:
         return min(highest, MAXIMUM)
 
 
-def _integer(text):
+def _integer(text: str) -> int:
     """Return an integer. Python refuses one of thousands of digits, which would make a whole page unreadable."""
     return int(text) if len(text) < _MAX_DIGITS else 10**_MAX_DIGITS
 
 
-def message(response):
-    """Return the error message of a response, or else its text, shortened and without line breaks.
-
-    :param response: requests.Response.
-    """
+def message(response: 'requests.Response') -> str:
+    """Return the error message of a response, or else its text, shortened and without line breaks."""
     text = re.sub(r'<[^>]*>', ' ', response.text)
     with contextlib.suppress(ValueError, TypeError, KeyError):
         document = response.json()
@@ -188,7 +229,7 @@ def message(response):
 
 
 @contextlib.contextmanager
-def _understood():
+def _understood() -> Iterator[None]:
     """Raise Unreadable for the exceptions of openstacksdk and keystoneauth."""
     import keystoneauth1.exceptions
     import openstack.exceptions
@@ -201,7 +242,7 @@ def _understood():
         raise (Unsent if _is_unsent(error) else Unreadable)(text[:_MAX_TEXT]) from error
 
 
-def _is_unsent(error):
+def _is_unsent(error: Exception) -> bool:
     """Whether no connection to the cloud could be opened, or the user could not authenticate."""
     import keystoneauth1.exceptions
     import requests.exceptions

@@ -1,10 +1,14 @@
 """Deletes here what a cloud no longer has."""
 
 import logging
+from collections.abc import Sequence
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.inventory.mirrored import mirror_deletions, mirrored_allocations, mirrored_nodes, mirrored_records
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn
 from ironic_traits.mirror.cloud import Unreadable
+from ironic_traits.mirror.feed import Feed, Meanwhile
 
 LOG = logging.getLogger(__name__)
 
@@ -22,34 +26,26 @@ _SAMPLE = 20
 
 
 class Deletions:
-    """The deletions of one cloud.
+    """The deletions of one cloud."""
 
-    :param context: Context of the mirror.
-    :param turn: ironic_traits.inventory.mirrored.mirror_clouds.Turn.
-    """
-
-    def __init__(self, context, turn):
+    def __init__(self, context: Context, turn: Turn) -> None:
         self._context, self._turn, self._options = context, turn, context.conf.mirror
 
-    def is_confirmed(self):
+    def is_confirmed(self) -> bool:
         """Whether an operator has confirmed deletions that have waited for it."""
         return mirror_deletions.is_confirmed(self._context, self._turn.cloud)
 
-    def compare(self, feed, meanwhile=lambda: None):
-        """Delete the items here that are not in the list of the cloud. Return the uuids that are only there.
-
-        :param meanwhile: as for ``Feed.uuids``.
-        """
+    def compare(self, feed: Feed, meanwhile: Meanwhile = lambda: None) -> set[str]:
+        """Delete the items here that are not in the list of the cloud. Return the uuids that are only in the cloud."""
         # Read before the uuids in the cloud: items that are stored in the meantime are not deleted.
-        here = mirrored_records.uuids(self._context, TABLES[feed.resource], self._turn.cloud)
-        there = feed.uuids(meanwhile)
-        self.delete(feed, sorted(here - there), len(here))
-        return there - here
+        stored = mirrored_records.uuids(self._context, TABLES[feed.resource], self._turn.cloud)
+        listed = feed.uuids(meanwhile)
+        self.delete(feed, sorted(stored - listed), len(stored))
+        return listed - stored
 
-    def delete(self, feed, gone, count):
+    def delete(self, feed: Feed, gone: Sequence[str], count: int) -> None:
         """Delete items, unless this has to wait for an operator.
 
-        :param feed: ironic_traits.mirror.feed.Feed of the resource.
         :param gone: uuids of the items here that are not in the list of the cloud, sorted.
         :param count: number of all items here.
         :raises Unreadable: the list lacks items that exist, or most of them.
@@ -62,7 +58,7 @@ class Deletions:
         elif gone:
             self._delete_records(feed, gone, count)
 
-    def _delete_nodes(self, feed, gone, count):
+    def _delete_nodes(self, feed: Feed, gone: Sequence[str], count: int) -> None:
         limit = max(self._options.max_deleted_nodes, count * self._options.max_deleted_percent / 100)
         if len(gone) > limit:
             # A list that lacks nodes by mistake is an error of the cloud, and nothing that an operator can decide.
@@ -71,7 +67,7 @@ class Deletions:
         for uuid in feed.gone([uuid for uuid in gone if uuid not in waiting]):
             mirrored_nodes.delete(self._context, self._turn, uuid)
 
-    def _delete_records(self, feed, gone, count):
+    def _delete_records(self, feed: Feed, gone: Sequence[str], count: int) -> None:
         kind = mirrored_records.KINDS[feed.resource]
         gone = mirror_deletions.without_nodes(self._context, kind.table, gone)
         if len(gone) > max(_FEW, _MOST * count):

@@ -4,28 +4,78 @@ A response is not trusted: a value that cannot be stored makes its item an odd o
 """
 
 import datetime
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
 
 import orjson
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
+from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.types import Json
 from ironic_traits.inventory.mirrored import mirrored_allocations, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirrored.mirror_admission import MirroredNode
+from ironic_traits.inventory.records.record_kinds import Kind
 from ironic_traits.matching.traits import is_trait
+from ironic_traits.mirror.cloud import Document, Unreadable
 from ironic_traits.resources.allocations import ALLOCATIONS
+from ironic_traits.resources.fields import Resource
 from ironic_traits.resources.nodes import NODES
 
 _MAX_INTEGER = 2**31
 
 
-class Odd(ValueError):
+class Odd(Unreadable):
     """An item has a value that cannot be stored. The text is a sentence."""
 
 
-def moment(text):
+class Item(NamedTuple):
+    """An item of a cloud.
+
+    :ivar changed: when it was changed, as text; None if never, or if it is not a time.
+    """
+
+    uuid: str
+    changed: str | None
+    document: Document
+
+    @classmethod
+    def read(cls, uuid: str, document: Document) -> Self:
+        """Return the item of a document."""
+        changed = document.get('updated_at')
+        return cls(uuid, changed if isinstance(changed, str) and _known(changed) else None, document)
+
+    @property
+    def created(self) -> datetime.datetime | None:
+        """When it was created; None if that is not known, or is not a time."""
+        return _known(self.document.get('created_at'))
+
+
+class Occupation(NamedTuple):
+    """What is on a node: its instance, and whether it can be used. Fields that were not read are None."""
+
+    instance: str | None
+    provision_state: str | None
+    maintenance: bool | None
+
+    @classmethod
+    def read(cls, document: Document) -> Self:
+        """Return the occupation in the document of a node.
+
+        :raises Odd: a value has another type.
+        """
+        columns = [tables.nodes.c[name] for name in ('instance_uuid', 'provision_state', 'maintenance')]
+        # Any: their types are checked.
+        values: list[Any] = [document.get(column.name) for column in columns]
+        for column, value in zip(columns, values, strict=True):
+            _check(column, value)
+        return cls(*values)
+
+
+def moment(text: Any) -> datetime.datetime | None:
     """Return a time of a response as a datetime in UTC, without a time zone; None for None.
 
+    :param text: a JSON value.
     :raises Odd: it is not a time.
     """
     if text is None:
@@ -37,23 +87,15 @@ def moment(text):
         raise Odd(f'{_shown(text)} is not a time.') from None
 
 
-def stamp(document):
-    """Return when an item was changed, as text; None if never, or if it is not a time."""
+def _known(text: object) -> datetime.datetime | None:
+    """Return a time of a response as ``moment`` does; None if it is not a time."""
     try:
-        return document.get('updated_at') if moment(document.get('updated_at')) else None
+        return moment(text)
     except Odd:
         return None
 
 
-def created(document):
-    """Return when an item was created, as a datetime; None if that is not known, or is not a time."""
-    try:
-        return moment(document.get('created_at'))
-    except Odd:
-        return None
-
-
-def node(document):
+def node(document: Document) -> MirroredNode:
     """Return a node of a response as a MirroredNode.
 
     :raises Odd: a value cannot be stored.
@@ -71,16 +113,15 @@ def node(document):
     return MirroredNode(row, traits, problem)
 
 
-def record(kind, document):
+def record(kind: Kind, document: Document) -> Values:
     """Return a record of a response, {column: value}.
 
-    :param kind: ironic_traits.inventory.records.record_kinds.Kind.
     :raises Odd: a value cannot be stored.
     """
     return _row(kind.resource, kind.table, mirrored_records.columns(kind), document)
 
 
-def allocation(document):
+def allocation(document: Document) -> Values:
     """Return an allocation of a response, {column: value}.
 
     :raises Odd: a value cannot be stored.
@@ -89,14 +130,14 @@ def allocation(document):
     for name, value in lists.items():
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise Odd(f'{_shown(value)} is not a list of {name}.')
-    return _row(ALLOCATIONS, mirrored_allocations.TABLE, mirrored_allocations.COLUMNS, document | lists)
+    return _row(ALLOCATIONS, mirrored_allocations.TABLE, mirrored_allocations.COLUMNS, {**document, **lists})
 
 
-def _row(resource, table, names, document):
+def _row(resource: Resource, table: sa.Table, names: Iterable[str], document: Document) -> Values:
     return {'uuid': document['uuid'], **{name: _value(resource, table.c[name], document) for name in names}}
 
 
-def _value(resource, column, document):
+def _value(resource: Resource, column: sa.Column, document: Document) -> object:
     """Return the value of a column. A field that an older version of the API lacks gets the value of a new item."""
     value = document.get(column.name)
     _check(column, value)
@@ -110,8 +151,11 @@ def _value(resource, column, document):
     return bool(default) if isinstance(column.type, sa.Boolean) else default or ''
 
 
-def _check(column, value):
-    """Raise Odd if a column of any of the databases cannot have a value."""
+def _check(column: sa.Column, value: Any) -> None:
+    """Raise Odd if a column of any of the databases cannot have a value.
+
+    :param value: a JSON value.
+    """
     if isinstance(column.type, sa.DateTime) or value is None:
         return
     is_json = isinstance(column.type, Json)
@@ -131,6 +175,6 @@ def _check(column, value):
         raise Odd(f'{column.name} has a NUL character.')
 
 
-def _shown(value):
+def _shown(value: object) -> str:
     """Return a value for a message."""
     return ascii(value)[:50] if not isinstance(value, int) or abs(value) < _MAX_INTEGER else 'a large number'

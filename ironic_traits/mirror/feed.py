@@ -9,11 +9,13 @@ import datetime
 import itertools
 import logging
 import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from oslo_utils import uuidutils
 
-from ironic_traits.mirror.cloud import NotThere, Unreadable
-from ironic_traits.mirror.documents import moment, stamp
+from ironic_traits.mirror.cloud import Cloud, NotFound, Unreadable
+from ironic_traits.mirror.documents import Item, moment
 
 LOG = logging.getLogger(__name__)
 
@@ -25,6 +27,14 @@ NEWEST = 10
 _ANCHORS = 5
 #: Maximum number of items that a list may lack although they exist.
 _STRAY = 10
+#: [uuid, stamp] of an item, as JSON.
+Place = list[str | None]
+#: Items, and whether there are more.
+Page = tuple[list[Item], bool]
+#: Function from a time to uuids of items that changed before it, the latest first, with their stamps.
+Alternatives = Callable[[datetime.datetime], Sequence[tuple[str, datetime.datetime]]]
+#: Function that is called between two pages of a long list.
+Meanwhile = Callable[[], object]
 
 
 class Lost(Exception):
@@ -34,31 +44,41 @@ class Lost(Exception):
 class Feed:
     """The list of one resource of a cloud.
 
-    :param cloud: ironic_traits.mirror.cloud.Cloud.
     :param resource: its name: ``nodes``, ``ports``, ``portgroups``, ``chassis`` or ``allocations``.
     :param page_size: maximum number of items of a page.
     :param overlap: seconds for which changes are read again.
     :param state: the last ``state`` of another process; {} at first.
     :param has_details: whether only the list at ``/detail`` has all fields. Otherwise, every list has them.
-    :ivar state: {'anchor': [uuid, stamp], 'follower': [uuid, stamp], 'pass': …}: where to continue, as JSON.
+    :ivar state: {'anchor': Place, 'follower': Place, 'pass': …}: where to continue, as JSON.
     """
 
-    def __init__(self, cloud, resource, page_size, overlap, state, has_details=True):
+    def __init__(
+        self,
+        cloud: Cloud,
+        resource: str,
+        page_size: int,
+        overlap: float,
+        state: dict[str, Any],
+        has_details: bool = True,
+    ) -> None:
         self._cloud = cloud
         self._all_fields = '/detail' if has_details else ''
         self.resource = resource
         self._page_size = page_size
         self._overlap = overlap
         self.state = dict(state)
+        #: When the list of changes was read, and its last two items.
+        self._begin = 0.0
+        self._end: tuple[Place, Place] | None = None
         #: (when it was read, anchor, follower), …: the ends of the lists so far.
-        self._ends: collections.deque = collections.deque()
+        self._ends: collections.deque[tuple[float, Place, Place]] = collections.deque()
 
     @property
-    def is_passing(self):
+    def is_passing(self) -> bool:
         """Whether a pass over all items is in progress, or has never begun."""
         return 'pass' in self.state or 'anchor' not in self.state
 
-    def restart(self, is_lost=False):
+    def restart(self, is_lost: bool = False) -> None:
         """Begin a pass over all items.
 
         :param is_lost: whether the changes cannot be read in the meantime.
@@ -69,10 +89,10 @@ class Feed:
         self.state['pass'] = {'marker': None, 'best': [], 'bound': None, 'count': 0}
         self._ends.clear()
 
-    def read_page(self):
+    def read_page(self) -> tuple[list[Item], Callable[[], None]]:
         """Return the next page of the pass over all items.
 
-        :returns: (documents, function to call when they are stored).
+        :returns: (items, function to call when they are stored).
         :raises Unreadable: the cloud did not respond.
         """
         if 'pass' not in self.state:
@@ -81,34 +101,32 @@ class Feed:
         if step['marker'] is None:
             step['bound'] = self._bound() or ''
         try:
-            documents, has_more = self._page(sort_key='id', sort_dir='asc', marker=step['marker'])
-        except NotThere:
+            items, has_more = self._page(sort_key='id', sort_dir='asc', marker=step['marker'])
+        except NotFound:
             # The marker was deleted.
             self.restart()
             raise
         bound = step['bound']
-        stamped = [[stamp(each), each['uuid']] for each in documents if stamp(each) and stamp(each) <= bound]
+        stamped = [[each.changed, each.uuid] for each in items if each.changed and each.changed <= bound]
         best = self._best([*step['best'], *stamped], bound)
-        count = step['count'] + len(documents)
+        count = step['count'] + len(items)
 
-        def advance():
+        def advance() -> None:
             if has_more:
-                marker = documents[-1]['uuid']
+                marker = items[-1].uuid
                 self.state['pass'] = {'marker': marker, 'best': best, 'bound': bound, 'count': count}
                 return
             self.state = {'anchor': _reversed(best[-2:-1] or best[-1:])}
             if len(best) == 2:
                 self.state['follower'] = _reversed(best[-1:])
 
-        return documents, advance
+        return items, advance
 
-    def changes(self, alternatives):
+    def changes(self, alternatives: Alternatives) -> Iterator[list[Item]]:
         """Yield pages with all items that have changed, and with items that changed shortly before.
 
         After the last page, call ``advance`` if all items were stored.
 
-        :param alternatives: function that returns uuids of items that changed before a time, the latest first, with
-            their stamps: [(uuid, datetime), …].
         :raises Lost: everything must be read again.
         :raises Unreadable: the cloud did not respond.
         """
@@ -118,66 +136,62 @@ class Feed:
                 raise Lost
             return
         for page in self._after_anchor(alternatives):
-            for document in page:
-                self._end = (self._end or (None, self.state['anchor']))[1], [document['uuid'], stamp(document)]
+            for item in page:
+                self._end = (self._end[1] if self._end else self.state['anchor']), [item.uuid, item.changed]
             yield page
 
-    def advance(self):
+    def advance(self) -> None:
         """Move the anchor to the end of a list that was read long enough ago. Call it after all changes are stored."""
         if self._end and (not self._ends or self._ends[-1][1:] != self._end):
             self._ends.append((self._begin, *self._end))
         while self._ends and self._ends[0][0] <= self._begin - self._overlap:
             _, self.state['anchor'], self.state['follower'] = self._ends.popleft()
 
-    def hold(self):
+    def hold(self) -> None:
         """Keep the anchor. Call this if some changes could not be stored."""
         self._ends.clear()
 
-    def newest(self):
+    def newest(self) -> list[Item]:
         """Return the newest items, with all fields: Ironic does not show ``created_at`` otherwise."""
         return self._list(self._all_fields, sort_key='id', sort_dir='desc', limit=NEWEST)[0]
 
-    def newest_pages(self):
+    def newest_pages(self) -> Iterator[list[Item]]:
         """Yield pages of the newest items, the latest first."""
         marker = None
         while True:
-            documents, has_more = self._page(sort_key='id', sort_dir='desc', marker=marker)
-            yield documents
+            items, has_more = self._page(sort_key='id', sort_dir='desc', marker=marker)
+            yield items
             if not has_more:
                 return
-            marker = documents[-1]['uuid']
+            marker = items[-1].uuid
 
-    def uuids(self, meanwhile=lambda: None):
-        """Return the uuids of all items, a set.
+    def uuids(self, meanwhile: Meanwhile = lambda: None) -> set[str]:
+        """Return the uuids of all items."""
+        return {each.uuid for each in self.items('uuid', meanwhile)}
 
-        :param meanwhile: function that is called between two pages.
-        """
-        return {each['uuid'] for each in self.items('uuid', meanwhile)}
-
-    def items(self, fields, meanwhile=lambda: None):
+    def items(self, fields: str, meanwhile: Meanwhile = lambda: None) -> Iterator[Item]:
         """Yield all items with some fields.
 
         :param fields: their names, separated by commas.
-        :param meanwhile: as for ``uuids``.
         """
         marker = None
         while True:
             more: dict[str, str] = {} if marker is None else {'marker': marker}
-            documents, has_more = self._list('', fields=fields, sort_key='id', sort_dir='asc', limit=1000, **more)
-            yield from documents
+            items, has_more = self._list('', fields=fields, sort_key='id', sort_dir='asc', limit=1000, **more)
+            yield from items
             if not has_more:
                 return
             meanwhile()
-            marker = documents[-1]['uuid']
+            marker = items[-1].uuid
 
-    def get(self, uuid):
+    def get(self, uuid: str) -> Item | None:
         """Return one item; None if the cloud does not have it."""
         try:
-            return self._cloud.get(f'/{self.resource}/{uuid}')
-        except NotThere:
+            return Item.read(uuid, {**self._cloud.get(f'/{self.resource}/{uuid}'), 'uuid': uuid})
+        except NotFound:
             return None
 
-    def gone(self, uuids):
+    def gone(self, uuids: Sequence[str]) -> list[str]:
         """Return those of the items that the cloud really does not have.
 
         Each item is requested, because the list may have been read while the order of its pages changed.
@@ -192,19 +206,19 @@ class Feed:
                 raise Unreadable(f'The list of {self.resource} lacks items that exist, such as {uuid}.')
         return gone
 
-    def _best(self, pairs, bound):
+    def _best(self, pairs: list[list[str]], bound: str) -> list[list[str]]:
         """Return the items to continue from: the last two that changed before the overlap, or else the first two.
 
         Hosts with slow clocks may write earlier stamps than the newest one, also after they were read.
 
-        :param pairs: [(stamp, uuid), …], in the order of creation.
+        :param pairs: [[stamp, uuid], …], in the order of creation.
         """
         # Stable: of equal stamps, the last item in the order of creation is the last in the list of changes, too.
         pairs = sorted(pairs, key=lambda pair: pair[0])
         overlap = datetime.timedelta(seconds=self._overlap)
-        return [pair for pair in pairs if moment(pair[0]) <= moment(bound) - overlap][-2:] or pairs[:2]
+        return [pair for pair in pairs if _moment(pair[0]) <= _moment(bound) - overlap][-2:] or pairs[:2]
 
-    def _after_anchor(self, alternatives):
+    def _after_anchor(self, alternatives: Alternatives) -> Iterator[list[Item]]:
         """Yield the pages after the anchor."""
         result = self._list_after(self.state['anchor'], self.state.get('follower'))
         page, has_more = result or self._after_another(alternatives)
@@ -213,22 +227,22 @@ class Feed:
             page, has_more = self._following(page)
             yield page
 
-    def _list_after(self, anchor, follower=None):
+    def _list_after(self, anchor: Place, follower: Place | None = None) -> Page | None:
         """Return the first page after an item, with whether there are more; None if the item was changed or deleted."""
         try:
             page, has_more = self._page(sort_key='updated_at', sort_dir='asc', marker=anchor[0])
-        except NotThere:
+        except NotFound:
             return None
-        is_sure = follower and page and [page[0]['uuid'], stamp(page[0])] == follower
+        is_sure = follower and page and [page[0].uuid, page[0].changed] == follower
         return (page, has_more) if is_sure or self._is_unchanged(anchor) else None
 
-    def _after_another(self, alternatives):
+    def _after_another(self, alternatives: Alternatives) -> Page:
         """Return the first page after another anchor, with whether there are more."""
-        for uuid, written_at in alternatives(moment(self.state['anchor'][1]))[:_ANCHORS]:
-            document = self.get(uuid)
-            if document is None or moment(stamp(document)) != written_at:
+        for uuid, written_at in alternatives(_moment(self.state['anchor'][1]))[:_ANCHORS]:
+            item = self.get(uuid)
+            if item is None or moment(item.changed) != written_at:
                 continue
-            anchor = [uuid, stamp(document)]
+            anchor: Place = [uuid, item.changed]
             result = self._list_after(anchor)
             if result:
                 self.state['anchor'] = anchor
@@ -236,36 +250,36 @@ class Feed:
                 return result
         raise Lost
 
-    def _following(self, page):
+    def _following(self, page: list[Item]) -> Page:
         """Return the page after a page, with whether there are more. Its first items may be those of the page again."""
-        items = [[each['uuid'], stamp(each)] for each in page[-_ANCHORS - 1 :]]
+        items: list[Place] = [[each.uuid, each.changed] for each in page[-_ANCHORS - 1 :]]
         for anchor, follower in itertools.pairwise(reversed(items)):
             result = self._list_after(follower, anchor)
             if result:
                 return result
-        raise NotThere('The items at the end of a page have changed.')
+        raise NotFound('The items at the end of a page have changed.')
 
-    def _is_unchanged(self, anchor):
-        document = self.get(anchor[0])
-        return document is not None and stamp(document) == anchor[1]
+    def _is_unchanged(self, anchor: Place) -> bool:
+        item = self.get(str(anchor[0]))
+        return item is not None and item.changed == anchor[1]
 
-    def _bound(self):
+    def _bound(self) -> str | None:
         """Return a stamp that all later changes exceed; None if no item has a stamp.
 
         It is the newest one, if the cloud's database sorts items without a stamp last. PostgreSQL sorts them first: if
         there is one, this is the oldest stamp, and the first list of changes has all items.
         """
         for direction in ('desc', 'asc'):
-            documents, _ = self._list(self._all_fields, sort_key='updated_at', sort_dir=direction, limit=1)
-            if documents and stamp(documents[0]):
-                return stamp(documents[0])
+            items, _ = self._list(self._all_fields, sort_key='updated_at', sort_dir=direction, limit=1)
+            if items and items[0].changed:
+                return items[0].changed
         return None
 
-    def _page(self, marker=None, **query):
-        more = {} if marker is None else {'marker': marker}
+    def _page(self, marker: str | None = None, **query: str | int) -> Page:
+        more: dict[str, str] = {} if marker is None else {'marker': marker}
         return self._list(self._all_fields, limit=self._page_size, **more, **query)
 
-    def _list(self, below, **query):
+    def _list(self, below: str, **query: str | int) -> Page:
         """Return the items of a list, with whether there are more."""
         if self.resource == 'nodes' and self._cloud.minor >= _CHILDREN_SINCE:
             # On each page: the link to the next page of Ironic leaves it out.
@@ -274,7 +288,11 @@ class Feed:
         items = document.get(self.resource)
         if not isinstance(items, list):
             raise Unreadable(f'The response to GET /{self.resource}{below} has no list of {self.resource}.')
-        named = [each for each in items if isinstance(each, dict) and uuidutils.is_uuid_like(each.get('uuid'))]
+        named = [
+            Item.read(each['uuid'], each)
+            for each in items
+            if isinstance(each, dict) and uuidutils.is_uuid_like(each.get('uuid'))
+        ]
         if items and not named:
             raise Unreadable(f'The list of {self.resource} has no uuids.')
         if len(named) < len(items):
@@ -282,6 +300,13 @@ class Feed:
         return named, bool(items) and bool(document.get('next'))
 
 
-def _reversed(pairs):
+def _moment(stamp: str) -> datetime.datetime:
+    """Return the time of a stamp of an item, which is known to be one."""
+    parsed = moment(stamp)
+    assert parsed is not None
+    return parsed
+
+
+def _reversed(pairs: list[list[str]]) -> list[str] | None:
     """Return [uuid, stamp] of a list with one pair of stamp and uuid; None for an empty list."""
     return pairs[0][::-1] if pairs else None

@@ -6,9 +6,13 @@ import time
 import orjson
 
 from ironic_traits import failures
+from ironic_traits.context import Context
 from ironic_traits.deploy import inspection_data
+from ironic_traits.deploy.inspection_data import InspectionData
 from ironic_traits.inventory.mirrored import mirrored_inspections
-from ironic_traits.mirror.cloud import NotAllowed, NotThere
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn
+from ironic_traits.inventory.mirrored.mirrored_inspections import Inspection
+from ironic_traits.mirror.cloud import Cloud, Document, NotAllowed, NotFound
 
 LOG = logging.getLogger(__name__)
 
@@ -21,18 +25,13 @@ _PAUSE = 3600
 
 
 class InspectionReader:
-    """The reader of one cloud.
+    """The reader of one cloud."""
 
-    :param context: Context of the mirror.
-    :param turn: ironic_traits.inventory.mirrored.mirror_clouds.Turn.
-    :param cloud: ironic_traits.mirror.cloud.Cloud.
-    """
-
-    def __init__(self, context, turn, cloud):
+    def __init__(self, context: Context, turn: Turn, cloud: Cloud) -> None:
         self._context, self._turn, self._cloud = context, turn, cloud
         self._paused_until = 0.0
 
-    def read(self):
+    def read(self) -> bool:
         """Store the data of some inspections. Return whether there are more.
 
         :raises Unreadable: the cloud did not respond.
@@ -50,11 +49,11 @@ class InspectionReader:
             self._store(inspection, data)
         return len(inspections) == _AT_ONCE
 
-    def _data(self, inspection):
+    def _data(self, inspection: Inspection) -> InspectionData | None:
         """Return the data of an inspection; None if the cloud has no data, or the data is invalid here."""
         try:
             document = self._cloud.get(f'/nodes/{inspection.uuid}/inventory')
-        except NotThere:
+        except NotFound:
             return None
         try:
             self._check(document)
@@ -63,7 +62,7 @@ class InspectionReader:
             LOG.warning('Data of node %s in cloud %s is left out: %s', inspection.uuid, self._turn.cloud, error)
             return None
 
-    def _check(self, document):
+    def _check(self, document: Document) -> None:
         """Raise Invalid if the API would refuse the document before it reads the data."""
         try:
             text = orjson.dumps(document)
@@ -76,7 +75,7 @@ class InspectionReader:
         if b'\\u0000' in text:
             raise inspection_data.Invalid('It contains a NUL character.')
 
-    def _store(self, inspection, data):
+    def _store(self, inspection: Inspection, data: InspectionData | None) -> None:
         try:
             mirrored_inspections.store(self._context, self._turn, inspection, data)
         except failures.Failure as failure:

@@ -1,17 +1,19 @@
-"""What this service has written to a cloud, and is still there. Nothing is changed, here or there."""
+"""What this service has written to a cloud, and is still there. Nothing is changed."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from ironic_traits.context import Context
 from ironic_traits.inventory.mirrored import mirror_leftovers
 from ironic_traits.inventory.mirrored.mirror_leftovers import INSTANCE, TRAIT
 from ironic_traits.mirror.cloud import Cloud
+from ironic_traits.mirror.documents import Item
 from ironic_traits.mirror.feed import Feed
 
 
 class Leftover(NamedTuple):
     """What is left on a node of a cloud.
 
-    :ivar name: name of the node there, or None.
     :ivar traits: traits that this service has written, sorted.
     :ivar instance: the ``instance_uuid`` that this service has set; None if it is not there.
     """
@@ -35,10 +37,9 @@ class Leftovers(NamedTuple):
     hidden: list[str]
 
 
-def find(context, name):
-    """Return what is left in a cloud, as Leftovers.
+def find(context: Context, name: str) -> Leftovers:
+    """Return what is left in a cloud.
 
-    :param name: name of the cloud.
     :raises Unreadable: the cloud cannot be read.
     """
     written = mirror_leftovers.find(context, name)
@@ -48,17 +49,19 @@ def find(context, name):
     try:
         for node in Feed(cloud, 'nodes', 0, 0, {}).items('uuid,name,instance_uuid,traits'):
             number += 1
-            if node['uuid'] in written:
-                found.append(_left(node, written.pop(node['uuid'])))
+            if node.uuid in written:
+                found.append(_left(node, written.pop(node.uuid)))
     finally:
         cloud.close()
     return Leftovers(number, [each for each in found if each.traits or each.instance], sorted(written))
 
 
-def _left(node, written):
-    traits = node.get('traits')
+def _left(node: Item, written: Mapping[str, set[str]]) -> Leftover:
+    name, traits, instance = (node.document.get(field) for field in ('name', 'traits', 'instance_uuid'))
     present = [each for each in traits if each in written[TRAIT]] if isinstance(traits, list) else []
-    instance = node.get('instance_uuid')
     return Leftover(
-        node['uuid'], node.get('name'), sorted(present), instance if instance in written[INSTANCE] else None
+        node.uuid,
+        name if isinstance(name, str) else None,
+        sorted(present),
+        instance if isinstance(instance, str) and instance in written[INSTANCE] else None,
     )

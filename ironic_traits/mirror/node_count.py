@@ -6,10 +6,14 @@ When the number is not as expected, all uuids are compared. Otherwise they are c
 
 import logging
 import time
+from collections.abc import Callable
+from typing import Any
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.inventory.mirrored import mirrored_records
-from ironic_traits.mirror.cloud import NotAllowed, NotThere
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn
+from ironic_traits.mirror.cloud import Cloud, NotAllowed, NotFound
 
 LOG = logging.getLogger(__name__)
 
@@ -26,64 +30,62 @@ _PAUSE = 3600
 class NodeCount:
     """The number of nodes in one cloud.
 
-    :param context: Context of the mirror.
-    :param turn: ironic_traits.inventory.mirrored.mirror_clouds.Turn.
-    :param cloud: ironic_traits.mirror.cloud.Cloud.
     :param compare: function that compares all uuids.
     """
 
-    def __init__(self, context, turn, cloud, compare):
+    def __init__(self, context: Context, turn: Turn, cloud: Cloud, compare: Callable[[], object]) -> None:
         self._context, self._turn, self._cloud, self._compare = context, turn, cloud, compare
-        #: The number of nodes there minus the number here, after a comparison: the conflicts. None if unknown.
-        self._surplus = None
+        #: The nodes in the cloud minus those in this service, after a comparison: the conflicts. None if unknown.
+        self._surplus: int | None = None
         self._rest_until = self._refused_until = self._enough_until = 0.0
 
-    def distrust(self):
+    def distrust(self) -> None:
         """Forget the number, so that ``is_enough`` is false until the next comparison."""
         self._surplus = None
 
-    def is_enough(self):
+    def is_enough(self) -> bool:
         """Whether it is enough to check the number, without a comparison of uuids."""
         return self._surplus is not None and time.monotonic() < self._enough_until
 
-    def is_unexpected(self):
-        """Whether nodes may have been deleted there since the last comparison.
+    def is_unexpected(self) -> bool:
+        """Whether nodes may have been deleted in the cloud since the last comparison.
 
         :raises Unreadable: the cloud did not respond.
         """
         if time.monotonic() < self._rest_until:
             return False
-        there = self._there()
-        here = mirrored_records.count(self._context, self._turn.cloud)
-        return there is not None and there - here != self._surplus
+        shown = self._shown()
+        stored = mirrored_records.count(self._context, self._turn.cloud)
+        return shown is not None and shown - stored != self._surplus
 
-    def compare(self):
+    def compare(self) -> None:
         """Compare all uuids.
 
         :raises Unreadable: the cloud did not respond.
         """
         begin = time.monotonic()
         self._surplus = None
-        before, stored = self._there(), self._here()
+        before, stored_before = self._shown(), self._stored()
         self._compare()
-        after, here = self._there(), self._here()
+        after, stored = self._shown(), self._stored()
         # Otherwise nodes were created or deleted in the meantime, and these changes may cancel out in the numbers.
-        if before is not None and before == after and here <= stored:
-            self._surplus = after - len(here)
+        if after is not None and before == after and stored <= stored_before:
+            self._surplus = after - len(stored)
         end = time.monotonic()
         self._rest_until, self._enough_until = end + _REST * (end - begin), end + _ENOUGH
 
-    def _here(self):
+    def _stored(self) -> set[str]:
         return mirrored_records.uuids(self._context, tables.nodes, self._turn.cloud)
 
-    def _there(self):
-        """Return the number of nodes there; None if the cloud does not show it."""
+    def _shown(self) -> int | None:
+        """Return the number of nodes in the cloud; None if the cloud does not show it."""
         if self._cloud.minor < SINCE or time.monotonic() < self._refused_until:
             return None
         try:
-            shards = self._cloud.get('/shards').get('shards')
+            # Any: what is odd raises one of the exceptions below.
+            shards: Any = self._cloud.get('/shards').get('shards')
             return sum(each['count'] for each in shards)
-        except (NotAllowed, NotThere, TypeError, KeyError) as error:
+        except (NotAllowed, NotFound, TypeError, KeyError) as error:
             LOG.warning(
                 'Deletions in cloud %s are noticed late: its shards cannot be read: %s', self._turn.cloud, error
             )

@@ -5,12 +5,12 @@ import pathlib
 import socket
 
 
-def name():
+def name() -> str:
     """Return the name of this process: its host, its process id, and where this id is unique."""
     return f'{socket.gethostname()} {os.getpid()} {_place()}'.strip()
 
 
-def has_ended(other):
+def has_ended(other: str) -> bool:
     """Whether a process of this machine has ended.
 
     :param other: its name. The result is False for a process on another machine or in another container.
@@ -25,7 +25,7 @@ def has_ended(other):
     return not os.path.exists(f'/proc/{pid}')
 
 
-def _place():
+def _place() -> str:
     """Return the PID namespace, which differs by container, and the id of the boot; '' if they are unknown.
 
     Each machine calls its first namespace the same, and two machines may have the same host name.

@@ -8,12 +8,22 @@ changed it since.
 import contextlib
 import functools
 import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
+from ironic_traits.context import Context
+from ironic_traits.db.statements.annotations import Values
 from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_allocations, mirrored_nodes, mirrored_records
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn
 from ironic_traits.mirror import documents
-from ironic_traits.mirror.cloud import NotAllowed
-from ironic_traits.mirror.deletions import DELETED, TABLES
+from ironic_traits.mirror.cloud import Document, NotAllowed
+from ironic_traits.mirror.deletions import DELETED, TABLES, Deletions
+from ironic_traits.mirror.documents import Item
+from ironic_traits.mirror.feed import Feed
 
+#: As ``Stored.deferred``.
+Deferred = Mapping[str, tuple[str, str]]
+_Row = TypeVar('_Row')
 LOG = logging.getLogger(__name__)
 
 NODES, ALLOCATIONS = mirrored_nodes.RESOURCE, mirrored_allocations.RESOURCE
@@ -29,20 +39,19 @@ _CONFLICTS = 20
 class Storage:
     """The items of one cloud here.
 
-    :param context: Context of the mirror.
-    :param turn: ironic_traits.inventory.mirrored.mirror_clouds.Turn.
-    :param feeds: function that returns {resource: ironic_traits.mirror.feed.Feed}.
-    :param deletions: ironic_traits.mirror.deletions.Deletions.
+    :param feeds: function that returns {resource: Feed}.
     """
 
-    def __init__(self, context, turn, feeds, deletions):
+    def __init__(
+        self, context: Context, turn: Turn, feeds: Callable[[], dict[str, Feed]], deletions: Deletions
+    ) -> None:
         self._context, self._turn, self._feeds, self._deletions = context, turn, feeds, deletions
         self._is_resolving = False
         #: The uuid of the item whose conflict was looked at last.
         self._last_conflict = ''
 
     @contextlib.contextmanager
-    def if_allowed(self, feed):
+    def if_allowed(self, feed: Feed) -> Iterator[None]:
         """Leave out an optional resource until the mirror begins again, if its user may not list it."""
         try:
             yield
@@ -52,11 +61,11 @@ class Storage:
             LOG.warning('The %s of cloud %s are not read: %s', feed.resource, self._turn.cloud, error)
             self._feeds().pop(feed.resource, None)
 
-    def store(self, feed, page):
+    def store(self, feed: Feed, page: Sequence[Item]) -> bool:
         """Store items, and return whether all of them could be stored."""
         # An item may occur twice, if it has changed while the list was read.
-        items = {each['uuid']: each for each in page}
-        deferred = self._write(feed, items.values(), is_current=self._is_resolving)
+        items: dict[str, Item | None] = {each.uuid: each for each in page}
+        deferred = self._write(feed, _found(items.values()), is_current=self._is_resolving)
         if not deferred or self._is_resolving:
             return not deferred
         self._is_resolving = True
@@ -65,11 +74,10 @@ class Storage:
         finally:
             self._is_resolving = False
 
-    def _resolve(self, feed, items, deferred):
+    def _resolve(self, feed: Feed, items: dict[str, Item | None], deferred: Deferred) -> Deferred:
         """Store deferred items with those whose data here is outdated, and return those that are still deferred.
 
-        :param items: {uuid: document} of the page.
-        :param deferred: as ``Stored.deferred``.
+        :param items: those of the page, by uuid.
         """
         known: set[tuple[str, str]] = set()
         while deferred:
@@ -77,32 +85,32 @@ class Storage:
             if len(known | others) > _FEW:
                 self._deletions.compare(feed)
             if not others or len(known | others) > _FEW:
-                return self._write(feed, [items[uuid] for uuid in deferred], is_current=True, is_final=True)
+                return self._write(feed, _found(items[uuid] for uuid in deferred), is_current=True, is_final=True)
             known |= others
             current = self._read(feed, others)
             items |= current
-            again = [items[uuid] for uuid in {**deferred, **current} if items[uuid]]
+            again = _found(items[uuid] for uuid in {**deferred, **current})
             deferred = self._write(feed, again, is_current=True)
         return deferred
 
-    def _read(self, feed, others):
+    def _read(self, feed: Feed, others: Collection[tuple[str, str]]) -> dict[str, Item | None]:
         """Read items again. Store those of other resources, and delete those that no longer exist.
 
         :param others: {(resource, uuid), …}.
-        :returns: {uuid: document} of the resource of the feed; None instead of a document if it no longer exists.
+        :returns: {uuid: Item} of the resource of the feed; None instead of an item if it no longer exists.
         """
-        current = {}
+        current: dict[str, Item | None] = {}
         for resource, uuid in sorted(others):
             other = feed if resource == feed.resource else self._feeds().get(resource)
-            document = other and other.get(uuid)
+            item = other.get(uuid) if other else None
             if other is feed:
-                current[uuid] = document
-            elif document:
-                self.store(other, [document])
-        self._end(feed, {uuid for uuid, document in current.items() if not document})
+                current[uuid] = item
+            elif other and item:
+                self.store(other, [item])
+        self._end(feed, {uuid for uuid, item in current.items() if not item})
         return current
 
-    def _end(self, feed, gone):
+    def _end(self, feed: Feed, gone: Collection[str]) -> None:
         """Delete items that the cloud no longer has, and end the conflicts of those that are not here either.
 
         :param gone: uuids.
@@ -114,11 +122,11 @@ class Storage:
             self._deletions.compare(feed)
         elif feed.resource in DELETED:
             self._deletions.delete(feed, sorted(gone), 0)
-        ended = gone - mirrored_records.uuids(self._context, TABLES[feed.resource], self._turn.cloud)
+        ended = set(gone) - mirrored_records.uuids(self._context, TABLES[feed.resource], self._turn.cloud)
         mirrored_nodes.report(self._context, self._turn, feed.resource, dict.fromkeys(ended, ''))
 
-    def _write(self, feed, page, is_current, is_final=False):
-        """Store items, and return those that could not be stored yet, as ``Stored.deferred``."""
+    def _write(self, feed: Feed, page: Sequence[Item], is_current: bool, is_final: bool = False) -> Deferred:
+        """Store items, and return those that could not be stored yet."""
         if not page:
             return {}
         if feed.resource == NODES:
@@ -134,29 +142,30 @@ class Storage:
             stored = mirrored_records.store(self._context, self._turn, kind, rows, is_final)
         return stored.deferred
 
-    def _converted(self, feed, page, convert):
+    def _converted(self, feed: Feed, page: Sequence[Item], convert: Callable[[Document], _Row]) -> list[_Row]:
         """Return the rows of items. Those with values that cannot be stored are reported, and stay as they are here."""
-        rows, reasons = [], {}
+        rows: list[_Row] = []
+        reasons = {}
         for each in page:
             try:
-                rows.append(convert(each))
+                rows.append(convert(each.document))
             except documents.Odd as odd:
-                reasons[each['uuid']] = f'It is left as it is here: {odd}'
+                reasons[each.uuid] = f'It is left as it is here: {odd}'
         if reasons:
             mirrored_nodes.report(self._context, self._turn, feed.resource, reasons)
         return rows
 
-    def _store_allocations_of(self, page):
+    def _store_allocations_of(self, page: Sequence[Values]) -> None:
         """Read the allocations of nodes that are not stored here. Do not wait until allocations are due."""
         feed = self._feeds().get(ALLOCATIONS)
         if feed is None or feed.is_passing:
             return
-        uuids = {each.get('allocation_uuid') for each in page} - {None}
+        uuids = {uuid for each in page if (uuid := each.get('allocation_uuid'))}
         absent = mirrored_allocations.absent(self._context, uuids) if uuids else ()
         with self.if_allowed(feed):
-            self.store(feed, [document for uuid in sorted(absent) if (document := feed.get(uuid))])
+            self.store(feed, _found(map(feed.get, sorted(absent))))
 
-    def look_at_conflicts(self):
+    def look_at_conflicts(self) -> bool:
         """Read some items with conflicts again. Return whether any of these conflicts has ended."""
         some = self._context, self._turn.cloud, self._last_conflict, _CONFLICTS
         items = mirror_clouds.conflicting(*some)
@@ -166,7 +175,12 @@ class Storage:
                 self._read_again(feed, [each.uuid for each in items if each.resource == feed.resource])
         return mirror_clouds.conflicting(*some) != items
 
-    def _read_again(self, feed, uuids):
+    def _read_again(self, feed: Feed, uuids: Sequence[str]) -> None:
         found = {uuid: feed.get(uuid) for uuid in uuids}
-        self.store(feed, [document for document in found.values() if document])
-        self._end(feed, {uuid for uuid, document in found.items() if not document})
+        self.store(feed, _found(found.values()))
+        self._end(feed, {uuid for uuid, item in found.items() if not item})
+
+
+def _found(items: Iterable[Item | None]) -> list[Item]:
+    """Return the items that exist."""
+    return [item for item in items if item]

@@ -6,19 +6,21 @@ kinds of failures. If the node is locked there, or a trait is refused, only this
 written at all, the writer pauses, and tries one node after each pause.
 """
 
-import heapq
-import itertools
 import logging
 import time
-import typing
 import urllib.parse
+from collections.abc import Callable, Collection, Mapping
 
 from ironic_traits import failures
 from ironic_traits.changes import change_feed
+from ironic_traits.context import Context
 from ironic_traits.inventory.mirrored import mirror_trait_writes
-from ironic_traits.inventory.mirrored.mirror_trait_writes import Outcome
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn
+from ironic_traits.inventory.mirrored.mirror_trait_writes import Operation, Outcome
+from ironic_traits.inventory.mirrored.mirror_written_traits import Pending
 from ironic_traits.matching.written_traits import REMOVING, WRITING
-from ironic_traits.mirror.cloud import NotThere, Unreadable
+from ironic_traits.mirror.cloud import Answer, Cloud, Document, NotFound, Unreadable, Unsent
+from ironic_traits.mirror.retries import NodeQueue, Pause
 
 LOG = logging.getLogger(__name__)
 
@@ -30,121 +32,44 @@ _REFUSED_SECONDS = (600, 86400)
 _GONE_SECONDS = (60, 3600)
 
 
-class Queue:
-    """Nodes that wait for the writer, each once, with the times at which they are due."""
-
-    def __init__(self):
-        self._heap = []
-        self._due = {}
-        self._failures = {}
-        self._passing = set()
-        self._numbers = itertools.count()
-
-    def __len__(self):
-        return len(self._due)
-
-    @property
-    def due(self):
-        """When the next node is due, by the monotonic clock; infinity without nodes."""
-        while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
-            heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else float('inf')
-
-    def add(self, uuid, operations):
-        """Add a node. If its last requests have failed, and are the same, it continues to wait.
-
-        :param operations: the operations that are pending for the node.
-        """
-        _, failed = self._failures.get(uuid, (0, None))
-        if uuid not in self._due or (failed is not None and failed != frozenset(operations)):
-            self._put(uuid, 0.0)
-
-    def delay(self, uuid, operations, seconds, is_passing):
-        """Add a node after a failure, to be due later each time.
-
-        :param operations: the operations that are pending for the node.
-        :param seconds: (seconds until the first retry, maximum number of seconds).
-        :param is_passing: whether the failure may be over when the cloud can be read again (``hurry``).
-        """
-        first, limit = seconds
-        number, _ = self._failures.get(uuid, (0, None))
-        self._failures[uuid] = (min(number + 1, 20), frozenset(operations))
-        self._put(uuid, time.monotonic() + min(first * 2**number, limit))
-        if is_passing:
-            self._passing.add(uuid)
-
-    def hurry(self):
-        """Make nodes due now if they wait after failures that may be over."""
-        for uuid in sorted(self._passing):
-            self._put(uuid, 0.0)
-
-    def wait(self, uuid, seconds):
-        """Add a node that is due after some seconds."""
-        self._put(uuid, time.monotonic() + seconds)
-
-    def pop(self):
-        """Remove the node that is due next, and return its uuid."""
-        assert self.due < float('inf')
-        uuid = heapq.heappop(self._heap)[2]
-        del self._due[uuid]
-        self._passing.discard(uuid)
-        return uuid
-
-    def drop(self, uuid):
-        """Remove a node that has no pending operations any more."""
-        self._due.pop(uuid, None)
-        self._passing.discard(uuid)
-        self._failures.pop(uuid, None)
-
-    def succeed(self, uuid):
-        """Forget the failures of a node."""
-        self._failures.pop(uuid, None)
-
-    def _put(self, uuid, due):
-        self._passing.discard(uuid)
-        self._due[uuid] = due
-        heapq.heappush(self._heap, (due, next(self._numbers), uuid))
-
-
 class _Round:
     """The requests for one node.
 
-    :ivar lock: the holder of the node's lock there; None if the node is not locked.
+    :ivar lock: the holder of the node's lock in the cloud; None if the node is not locked.
     :ivar tried: {(state, trait), …} of the requests so far.
     :ivar done: {state: traits} of those that have succeeded.
     :ivar delay: (first, maximum) number of seconds until a retry, after a failed request; None without a failure.
     """
 
-    def __init__(self, uuid):
+    def __init__(self, uuid: str) -> None:
         self.uuid = uuid
-        self.lock = None
-        self.tried = set()
+        self.lock: object = None
+        self.tried: set[tuple[str, str]] = set()
         self.done: dict[str, list[str]] = {WRITING: [], REMOVING: []}
-        self.delay = None
+        self.delay: tuple[float, float] | None = None
 
 
 class TraitWriter:
     """The writer of traits to one cloud. Each call of ``step`` sends at most one request that writes.
 
-    :param context: ironic_traits.context.Context.
-    :param turn: ironic_traits.inventory.mirrored.mirror_clouds.Turn.
-    :param cloud: ironic_traits.mirror.cloud.Cloud.
     :param store: function that stores a node as it was read in the cloud.
     """
 
-    def __init__(self, context, turn, cloud, store):
+    def __init__(self, context: Context, turn: Turn, cloud: Cloud, store: Callable[[str, Document], object]) -> None:
         self._context, self._turn, self._cloud, self._store = context, turn, cloud, store
         self._options = options = context.conf.mirror
         # Less than the lease, so that the turn is not lost while the cloud does not respond.
         self._timeout = min(options.timeout, max(options.lease_seconds / 3, 1))
-        self._queue = Queue()
-        self._round: typing.Any = None
-        self._token: typing.Any = None
+        self._queue = NodeQueue()
+        self._round: _Round | None = None
+        self._token: change_feed.Token | None = None
         self._saved: int | None = None
-        self._failures = 0
+        self._pause = Pause()
+        #: Seconds until a node is tried again after other failures: at first, and at most.
+        self._retry = (1, options.max_pause)
         self._compare_at = self._changes_at = self._request_at = 0.0
 
-    def begin(self):
+    def begin(self) -> None:
         """Compare all nodes at the next step, because another mirror may have had the turn.
 
         After an outage, the cloud can be read again: failed requests are repeated at once. If they fail again, the
@@ -155,21 +80,21 @@ class TraitWriter:
         self._queue.hurry()
 
     @property
-    def is_failing(self):
+    def is_failing(self) -> bool:
         """Whether nothing could be written to the cloud at the last attempt."""
-        return bool(self._failures)
+        return bool(self._pause.failures)
 
-    def hurry(self):
+    def hurry(self) -> None:
         """Look for changes here at the next step."""
         self._changes_at = 0.0
 
     @property
-    def due(self):
+    def due(self) -> float:
         """When the next step is due, by the monotonic clock."""
         request = 0.0 if self._round else self._queue.due
         return min(self._compare_at, self._changes_at, max(request, self._request_at))
 
-    def step(self):
+    def step(self) -> None:
         """Do the work that is due next.
 
         :raises mirror_clouds.TurnLost: another mirror follows the cloud now.
@@ -178,26 +103,26 @@ class TraitWriter:
         if self._token is None or now >= self._compare_at:
             self._compare_all()
         elif now >= self._changes_at:
-            self._compare_changed()
+            self._compare_changed(self._token)
         elif now < self._request_at:
             return
         elif self._round:
-            self._write()
+            self._write(self._round)
         elif self._queue.due <= now:
             self._read(self._queue.pop())
         self._save()
 
-    def _compare_all(self):
+    def _compare_all(self) -> None:
         now = time.monotonic()
         self._compare_at, self._changes_at = now + _COMPARE_SECONDS, now + self._options.interval
         # Read before the nodes: nodes that change in the meantime are compared again.
         self._token = change_feed.now(self._context)
         self._add(self._pending(None))
 
-    def _compare_changed(self):
+    def _compare_changed(self, token: change_feed.Token) -> None:
         self._changes_at = time.monotonic() + self._options.interval
         try:
-            uuids, self._token = mirror_trait_writes.changed_since(self._context, self._token)
+            uuids, self._token = mirror_trait_writes.changed_since(self._context, token)
         except failures.TokenOutdated:
             self._token = None
             return
@@ -207,15 +132,15 @@ class TraitWriter:
             for uuid in uuids - pending.keys():
                 self._queue.drop(uuid)
 
-    def _add(self, pending):
+    def _add(self, pending: Mapping[str, Pending]) -> None:
         for uuid, node in pending.items():
             if not self._round or self._round.uuid != uuid:
                 self._queue.add(uuid, node.operations)
 
-    def _pending(self, uuids):
+    def _pending(self, uuids: Collection[str] | None) -> dict[str, Pending]:
         return mirror_trait_writes.pending(self._context, self._turn.cloud, self._options.timeout, uuids)
 
-    def _read(self, uuid):
+    def _read(self, uuid: str) -> None:
         """Begin the requests for a node, if it has pending operations."""
         pending = self._pending([uuid]).get(uuid)
         if pending is None:
@@ -223,115 +148,106 @@ class TraitWriter:
             return
         if pending.wait:
             self._queue.wait(uuid, self._options.timeout)
-        self._round = _Round(uuid)
+        node = self._round = _Round(uuid)
         if not pending.operations:
             return
         self._pace()
         try:
-            node = self._cloud.get(f'/nodes/{uuid}')
-            self._store(node)
-            self._round.lock = node.get('reservation')
-        except NotThere:
+            document = self._cloud.get(f'/nodes/{uuid}')
+            self._store(uuid, document)
+            node.lock = document.get('reservation')
+        except NotFound:
             # The comparison of all uuids will delete it here.
-            self._round.delay = _GONE_SECONDS
-            self._end_round()
+            self._end_round(node, _GONE_SECONDS)
         except Unreadable as error:
-            self._round.delay = (1, self._options.max_pause)
-            self._end_round()
+            self._end_round(node, self._retry)
             self._fail(str(error))
 
-    def _write(self):
+    def _write(self, node: _Round) -> None:
         """Send the next request for the node whose turn it is."""
-        node, turn = self._round, self._turn
-        operation = mirror_trait_writes.begin(self._context, turn, node.uuid, self._options.timeout, node.tried)
+        operation = mirror_trait_writes.begin(self._context, self._turn, node.uuid, self._options.timeout, node.tried)
         if operation is None:
-            self._end_round()
+            self._end_round(node)
             return
         node.tried.add((operation.state, operation.trait))
-        status, message = self._send(operation)
-        outcome, error = self._outcome(operation, status, message)
-        mirror_trait_writes.end(self._context, turn, operation, outcome, error)
+        answer = self._send(node, operation)
+        outcome, error = self._outcome(node, operation, answer)
+        mirror_trait_writes.end(self._context, self._turn, operation, outcome, error)
         if outcome.is_done:
             node.done[operation.state].append(operation.trait)
         if error:
             self._fail(error)
         else:
-            self._failures = 0
-        if node.delay and status != 400:
-            self._end_round()
+            self._pause.succeed()
+        if node.delay and answer.status != 400:
+            self._end_round(node)
 
-    def _send(self, operation):
-        """Send a request.
-
-        :returns: (status, message); None as the status if there was no response.
-        """
-        if self._round.lock:
-            return 409, f'Node {operation.uuid} is locked there by {self._round.lock}.'
+    def _send(self, node: _Round, operation: Operation) -> Answer:
+        if node.lock:
+            return Answer(409, f'Node {operation.uuid} is locked in the cloud by {node.lock}.')
         self._pace()
         method = 'PUT' if operation.state == WRITING else 'DELETE'
         path = f'/nodes/{operation.uuid}/traits/{urllib.parse.quote(operation.trait, safe="")}'
         try:
             return self._cloud.send(method, path, self._timeout)
-        except Unreadable as error:
-            return None, str(error)
+        except Unsent as error:
+            return Answer(None, str(error))
 
-    def _outcome(self, operation, status, message):
+    def _outcome(self, node: _Round, operation: Operation, answer: Answer) -> tuple[Outcome, str | None]:
         """Return the outcome of a request.
 
         :returns: (Outcome, why nothing can be written to the cloud at present; None if traits can be written).
         """
-        if status is not None and 200 <= status < 300:
+        if answer.is_done:
             return Outcome(True), None
-        if status == 404 and (outcome := self._not_found(operation)):
+        if answer.status == 404 and (outcome := self._not_found(node, operation)):
             return outcome, None
-        self._round.delay = _REFUSED_SECONDS if status == 400 else (1, self._options.max_pause)
-        reason = message if status is None else f'The response is {status}: {message}'
-        is_refused = status is not None and 400 <= status < 500
-        outcome = Outcome(False, is_refused, reason)
-        return outcome, None if status in (400, 409) else f'Trait {operation.trait} of node {operation.uuid}: {reason}'
+        node.delay = _REFUSED_SECONDS if answer.status == 400 else self._retry
+        outcome = Outcome(False, answer.is_refused, answer.reason)
+        if answer.status in (400, 409):
+            return outcome, None
+        return outcome, f'Trait {operation.trait} of node {operation.uuid}: {answer.reason}'
 
-    def _not_found(self, operation):
+    def _not_found(self, node: _Round, operation: Operation) -> Outcome | None:
         """Return the outcome of a request whose response is 404: the node or the trait does not exist.
 
         :returns: None if the node has to be tried again: Ironic also responds 404 if no conductor serves the node.
         """
         try:
-            node = self._cloud.get(f'/nodes/{operation.uuid}')
-        except NotThere:
+            traits = self._cloud.get(f'/nodes/{operation.uuid}').get('traits')
+        except NotFound:
             # The comparison of all uuids will delete it here.
-            self._round.delay = _GONE_SECONDS
+            node.delay = _GONE_SECONDS
             return Outcome(operation.state == REMOVING, True)
         except Unreadable:
             return None
-        if operation.state == REMOVING and operation.trait not in node.get('traits', ()):
-            return Outcome(True)
-        return None
+        is_present = isinstance(traits, list) and operation.trait in traits
+        return Outcome(True) if operation.state == REMOVING and not is_present else None
 
-    def _end_round(self):
-        node, self._round = self._round, None
-        if any(node.done.values()):
+    def _end_round(self, node: _Round, delay: tuple[float, float] | None = None) -> None:
+        node.delay = delay or node.delay
+        self._round = None
+        is_written = any(node.done.values())
+        if is_written:
             mirror_trait_writes.note(self._context, self._turn, node.uuid, node.done)
-        if any(node.done.values()) or not node.delay:
+        if is_written or not node.delay:
             self._queue.succeed(node.uuid)
         pending = self._pending([node.uuid]).get(node.uuid)
         if pending and node.delay:
-            is_passing = node.delay not in (_REFUSED_SECONDS, _GONE_SECONDS)
-            self._queue.delay(node.uuid, pending.operations, node.delay, is_passing)
+            self._queue.delay(node.uuid, pending.operations, node.delay, node.delay == self._retry)
         elif pending:
             self._queue.add(node.uuid, pending.operations)
 
-    def _pace(self):
+    def _pace(self) -> None:
         self._request_at = time.monotonic() + 1 / self._options.write_rate
 
-    def _fail(self, error):
+    def _fail(self, error: str) -> None:
         """Pause all writes, longer each time."""
-        pause = min(2**self._failures, self._options.max_pause)
-        if not self._failures:
+        if not self.is_failing:
             LOG.warning('Traits cannot be written to cloud %s: %s', self._turn.cloud, error)
-        self._failures = min(self._failures + 1, 20)
-        self._request_at = max(self._request_at, time.monotonic() + pause)
+        self._request_at = max(self._request_at, time.monotonic() + self._pause.fail(self._options.max_pause))
 
-    def _save(self):
+    def _save(self) -> None:
         """Store how many nodes wait, if that has changed."""
         length = len(self._queue) + bool(self._round)
         if length != self._saved:

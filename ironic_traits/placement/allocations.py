@@ -26,6 +26,9 @@ from ironic_traits.placement.inventories import Fields
 from ironic_traits.placement.node_claims import NeedsClaim, never
 from ironic_traits.placement.single_provider import bump, read, take_all, write_and_bump
 
+#: {uuid of a provider: (generation in the request, {resource class: {field: value}})}.
+Reshapes = Mapping[str, tuple[int, Mapping[str, Fields]]]
+
 
 def of_consumer(context: Context, uuid: str) -> tuple[sa.Row | None, Sequence[sa.Row]]:
     """Return the allocations of a consumer.
@@ -75,16 +78,9 @@ def replace(context: Writer, claims: Sequence[Claim], needs_claim: NeedsClaim = 
 
 
 @retried
-def reshape(
-    context: Context,
-    reshapes: Mapping[str, tuple[int, Mapping[str, Fields]]],
-    claims: Sequence[Claim],
-    needs_claim: NeedsClaim = never,
-) -> None:
+def reshape(context: Context, reshapes: Reshapes, claims: Sequence[Claim], needs_claim: NeedsClaim = never) -> None:
     """Replace the inventories of providers and the allocations of consumers, in one transaction.
 
-    :param reshapes: {uuid of a provider: (generation in the request, {resource class: {field: value}})}.
-    :param claims: [Claim, …].
     :param needs_claim: as for ``replace``.
     :raises failures.ProviderNotFound: one of these providers does not exist.
     :raises failures.ConcurrentUpdate: one of these providers has another generation.

@@ -40,7 +40,7 @@ class Store:
 
     def conflicts(self):
         """Return {uuid: reason}."""
-        return {row.uuid: row.reason for row in mirror_clouds.get(self.context, self.turn.cloud)[1]}
+        return {row.uuid: row.reason for row in mirror_clouds.conflicts(self.context, self.turn.cloud)}
 
 
 def document(number=0, **fields):

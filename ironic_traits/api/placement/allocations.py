@@ -22,7 +22,6 @@ from ironic_traits.api.placement.schemas import (
 )
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
-from ironic_traits.mirror import placement_claims
 from ironic_traits.placement import allocations, consumers, failures
 from ironic_traits.uuids import canonical
 
@@ -118,7 +117,7 @@ class AllocationsController(Resource):
     )
     def post(self, context, /, *, body):
         with allocation_failures('Unable to allocate inventory'):
-            placement_claims.replace(context, claims(context, body))
+            context.service.holder.replace(context, claims(context, body))
 
     @expose('placement:allocations:list', returns=returning(_OF_CONSUMER_SHOWN))
     def get_one(self, context, consumer_uuid, /):
@@ -147,11 +146,11 @@ class AllocationsController(Resource):
             }
             body = body | {'allocations': by_provider}
         with allocation_failures(f'Unable to allocate inventory for consumer {uuid}:'):
-            placement_claims.replace(context, claims(context, {uuid: body}))
+            context.service.holder.replace(context, claims(context, {uuid: body}))
 
     @expose('placement:allocations:delete')
     def delete(self, context, consumer_uuid, /):
-        placement_claims.delete(context, _consumer(consumer_uuid))
+        context.service.holder.delete(context, _consumer(consumer_uuid))
 
 
 class ProviderAllocationsController(Resource):

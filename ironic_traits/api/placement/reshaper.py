@@ -11,7 +11,6 @@ from ironic_traits.api.placement.expose import expose
 from ironic_traits.api.placement.inventories import ALL, read_values
 from ironic_traits.api.placement.schemas import UUID_KEY, by_uuid, document, table
 from ironic_traits.api.resource import Resource
-from ironic_traits.mirror import placement_claims
 from ironic_traits.placement import failures
 
 #: The minor version that brought the reshaper.
@@ -43,7 +42,7 @@ class ReshaperController(Resource):
         }
         try:
             with allocation_failures('malformed reshaper data:'):
-                placement_claims.reshape(context, by_provider, claims(context, body['allocations']))
+                context.service.holder.reshape(context, by_provider, claims(context, body['allocations']))
         except failures.ProviderNotFound as error:
             raise failures.ReshapedProviderNotFound(
                 reason=f'Resource provider {error.facts["uuid"]} in inventories not found: {error}'

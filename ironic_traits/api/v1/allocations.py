@@ -15,7 +15,6 @@ from ironic_traits.inventory.holds import allocate, allocations
 from ironic_traits.inventory.holds.allocations import KIND
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching import requests
-from ironic_traits.mirror import claims
 
 SINCE, PATCH_SINCE, BACKFILL_SINCE = 52, 57, 58
 _CREATE = ('baremetal:allocation:create', 'baremetal:allocation:create_restricted')
@@ -178,7 +177,7 @@ class NodeAllocationController(Resource):
 
     @expose('baremetal:allocation:delete', of=_of_node, within=access.visible_node, since=SINCE)
     def delete_all(self, context, node_ident, /):
-        claims.release(context, allocations.delete(context, node_ident))
+        context.service.holder.release(context, allocations.delete(context, node_ident))
 
 
 class AllocationsController(RecordsController):
@@ -210,7 +209,7 @@ class AllocationsController(RecordsController):
         node_request = NodeRequest(grant, request, _filters(context, values), tuple(values['candidate_nodes']) or None)
         before = _UNDECIDED if context.conf.api.allocations_answer == allocations.ALLOCATING else None
         return ALLOCATIONS.created(
-            context, lambda fields: claims.allocate(context, values, node_request, fields), before
+            context, lambda fields: context.service.holder.allocate(context, values, node_request, fields), before
         )
 
     @expose(
@@ -225,7 +224,7 @@ class AllocationsController(RecordsController):
         return ALLOCATIONS.change(context, grant, body)
 
     def delete(self, context, grant, ident, /):
-        claims.release(context, allocations.delete(context, grant.ident))
+        context.service.holder.release(context, allocations.delete(context, grant.ident))
 
 
 def _values(context, body):

@@ -85,8 +85,8 @@ class MirrorsController(Resource):
 
     @expose('baremetal:mirror:get', Mirror, since=SINCE)
     def get_one(self, context, mirror, /):
-        row, conflicts = mirror_clouds.get(context, mirror)
-        return _show(row) | {'conflict_list': [_conflict(each) for each in conflicts]}
+        row = mirror_clouds.get(context, mirror)
+        return _show(row) | {'conflict_list': [_conflict(each) for each in mirror_clouds.conflicts(context, mirror)]}
 
 
 def _conflict(row):

@@ -13,7 +13,6 @@ from ironic_traits.api.v1 import access, match_types, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
 from ironic_traits.inventory.holds import reservations
 from ironic_traits.inventory.holds.reservations import FIELDS, Expiry
-from ironic_traits.mirror import claims
 from ironic_traits.uuids import canonical
 
 SINCE = 38
@@ -120,7 +119,7 @@ class ReservationsController(Resource):
         instances = _instances(context, body)
         node_request = match_types.read_request(context, grant, body, _idents(context, body))
         sentences = match_types.warnings(context, node_request)
-        rows, is_new = claims.reserve(context, instances, node_request, _expiry(body))
+        rows, is_new = context.service.holder.reserve(context, instances, node_request, _expiry(body))
         status = 201 if is_new else 200
         warnings = {'warnings': sentences} if sentences else {}
         if body.instance_uuids:
@@ -130,7 +129,7 @@ class ReservationsController(Resource):
     @expose('baremetal:reservation:delete', of=_allowed, since=SINCE)
     def delete(self, context, reservation_uuid, /):
         reservations.delete(context, reservation_uuid)
-        claims.release(context, reservation_uuid)
+        context.service.holder.release(context, reservation_uuid)
 
 
 def _one(row):

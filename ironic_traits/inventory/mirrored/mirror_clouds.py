@@ -244,18 +244,23 @@ def find(context: Reader) -> Sequence[sa.Row]:
         return connection.execute(sa.select(*_SHOWN).order_by(_CLOUDS.c.name)).all()
 
 
-def get(context: Reader, name: str) -> tuple[sa.Row, Sequence[sa.Row]]:
-    """Return a cloud, and its conflicts.
+def get(context: Reader, name: str) -> sa.Row:
+    """Return a cloud, as ``find`` does.
 
-    :returns: (row with _SHOWN, [row with ``uuid``, ``resource``, ``trait``, ``reason`` and ``since``, …]).
     :raises failures.RecordNotFound: no mirror has followed a cloud of this name.
     """
     with context.read() as connection:
         row = connection.execute(sa.select(*_SHOWN).where(_CLOUDS.c.name == name)).first()
         if row is None:
             raise failures.RecordNotFound(what='Mirror', ident=name)
+        return row
+
+
+def conflicts(context: Reader, name: str) -> Sequence[sa.Row]:
+    """Return the conflicts of a cloud, [row with ``uuid``, ``resource``, ``trait``, ``reason`` and ``since``, …]."""
+    with context.read() as connection:
         ordered = _conflicts(name).order_by('since', 'uuid', 'trait').limit(MAX_CONFLICTS)
-        return row, connection.execute(ordered).all()
+        return connection.execute(ordered).all()
 
 
 def _conflicts(cloud: str) -> sa.CompoundSelect:

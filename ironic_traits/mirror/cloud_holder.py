@@ -1,0 +1,199 @@
+"""Reservations and allocations that hold mirrored nodes in their clouds, too (``[mirror] claims``).
+
+First, one transaction holds the node in this service, and stores a claim. Then the ``instance_uuid`` of the node is set
+in its cloud. If another client of the cloud has taken the node, the hold in this service ends, and the next node is
+tried. A request for several nodes holds all of them, or none.
+
+A consumer that allocates a node in Placement first gets a reservation of the node, which takes the node in its cloud.
+After the allocation is written, the reservation is deleted, and the allocation holds the claim. If the process is
+killed in between, the reservation expires. The mirror then gives the node back unless the allocation was written.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.conf.mirror import claims_nodes
+from ironic_traits.context import Context, Grant
+from ironic_traits.db.statements.annotations import Condition, Values
+from ironic_traits.inventory.core import exclusions
+from ironic_traits.inventory.core.mirror_claim_states import TAKEN, TAKING
+from ironic_traits.inventory.holds import allocate, mirror_claims, reservations
+from ironic_traits.inventory.holds.reservations import Expiry
+from ironic_traits.inventory.holds.reserve import Reservations
+from ironic_traits.inventory.mirrored import mirror_moves
+from ironic_traits.inventory.search.matches import NodeRequest
+from ironic_traits.mirror import settler
+from ironic_traits.mirror.attempts import Attempt, connected, give_back, unconfirmed
+from ironic_traits.mirror.cloud import Unreadable
+from ironic_traits.placement import allocations, node_claims
+from ironic_traits.placement import failures as placement_failures
+from ironic_traits.placement.allocations import Reshapes
+from ironic_traits.placement.consumers import Claim
+from ironic_traits.placement.node_holder import NodeHolder
+
+_Result = TypeVar('_Result')
+#: Seconds between two checks of a claim that another process settles.
+_PAUSE = 0.05
+#: Why a node cannot be reserved for a consumer.
+_REFUSALS = (
+    failures.NothingToReserve,
+    failures.InstanceReserved,
+    failures.InstanceOnNode,
+    failures.InstanceUnavailable,
+)
+
+
+class _OneNode(NodeRequest):
+    """A request for one node, whether or not the caller may see nodes: it may allocate all providers."""
+
+    def considered(self, context: Context, by_set: bool = False) -> list[Condition]:
+        return []
+
+
+class CloudHolder(NodeHolder):
+    """The holds of nodes, here and in the clouds of the nodes."""
+
+    def reserve(
+        self, context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry
+    ) -> Reservations:
+        def hold(request: NodeRequest) -> tuple[Reservations, list[str]]:
+            result = super(CloudHolder, self).reserve(context, instances, request, expiry)
+            return result, [row.uuid for row in result.rows]
+
+        return _hold(context, node_request, hold)
+
+    def allocate(self, context: Context, values: Values, node_request: NodeRequest, fields: tuple[str, ...]) -> sa.Row:
+        def hold(request: NodeRequest) -> tuple[sa.Row, list[str]]:
+            row = super(CloudHolder, self).allocate(context, values, request, fields)
+            return row, [row.uuid]
+
+        row = _hold(context, node_request, hold, is_claim_needed=True)
+        return allocate.read(context, row.uuid, fields) if row.node_uuid else row
+
+    def release(self, context: Context, holder: str) -> None:
+        _settle(context, mirror_claims.of_holders(context, [holder]))
+
+    def replace(self, context: Context, demands: Sequence[Claim]) -> None:
+        needs_claim = functools.partial(claims_nodes, context.conf)
+        with context.read() as connection:
+            missing = node_claims.missing(connection, demands, needs_claim)
+        with _released(context, demands), contextlib.ExitStack() as held:
+            for consumer, node in missing:
+                _reserve_for(context, self, consumer, node, held)
+            allocations.replace(context, demands, needs_claim)
+
+    def reshape(self, context: Context, reshapes: Reshapes, demands: Sequence[Claim]) -> None:
+        with _released(context, demands):
+            allocations.reshape(context, reshapes, demands, functools.partial(claims_nodes, context.conf))
+
+    def delete(self, context: Context, consumer: str) -> None:
+        super().delete(context, consumer)
+        _settle(context, mirror_claims.without_holders(context, [consumer]))
+
+
+def _hold(
+    context: Context,
+    node_request: NodeRequest,
+    hold: Callable[[NodeRequest], tuple[_Result, list[str]]],
+    is_claim_needed: bool = False,
+) -> _Result:
+    """Call a function that holds nodes here, hold the nodes in their clouds, too, and return the function's result.
+
+    :param hold: function that returns (result, uuids of the reservations or of the allocation).
+    :param is_claim_needed: as for ``exclusions.current``.
+    :raises failures.ClaimUnconfirmed: it is not known whether a cloud holds its node.
+    """
+    excluded = exclusions.current(context, is_claim_needed)
+    until = time.monotonic() + mirror_claims.seconds(context.conf)['taking']
+    while True:
+        result, holders = hold(dataclasses.replace(node_request, excluded=excluded))
+        claims = [claim for claim in mirror_claims.of_holders(context, holders) if claim.state != TAKEN]
+        if not claims:
+            return result
+        if any(claim.state != TAKING for claim in claims):
+            raise unconfirmed(context, claims, 'a previous attempt is being undone')
+        lost = Attempt(context, claims).take()
+        if lost.is_empty:
+            return result
+        if time.monotonic() > until:
+            raise unconfirmed(context, claims, 'other clients of the cloud have taken the nodes that were tried')
+        excluded = excluded.plus(lost)
+
+
+def _reserve_for(context: Context, holder: NodeHolder, consumer: str, node: str, held: contextlib.ExitStack) -> None:
+    """Reserve a node for a consumer, which takes the node in its cloud.
+
+    :param held: a callback is added to it that deletes the reservation.
+    :raises placement.failures.NodeNotHeld: the node cannot be held in its cloud.
+    """
+    longest = context.conf.reservations.max_lifetime or float('inf')
+    expiry = Expiry(seconds=int(min(context.conf.mirror.claim_seconds, longest)))
+    try:
+        result = holder.reserve(context, [consumer], _OneNode(Grant(()), idents=(node,)), expiry)
+    except _REFUSALS as failure:
+        reason = ' '.join(each['message'] for each in failure.beside.get('reasons', ())) or str(failure)
+        cloud = mirror_claims.cloud_of(context, node)
+        raise placement_failures.NodeNotHeld(node=node, cloud=cloud, reason=reason) from failure
+    if result.has_new:
+        held.callback(_delete_reservation, context, result.rows[0].uuid)
+
+
+def _delete_reservation(context: Context, uuid: str) -> None:
+    with contextlib.suppress(failures.ReservationNotFound):
+        reservations.delete(context, uuid)
+
+
+@contextlib.contextmanager
+def _released(context: Context, demands: Sequence[Claim]) -> Iterator[None]:
+    """End the claims of consumers that nothing holds any more when the block ends, or fails."""
+    try:
+        yield
+    finally:
+        _settle(context, mirror_claims.without_holders(context, [demand.consumer for demand in demands]))
+
+
+def _settle(context: Context, claims: Sequence[sa.Row]) -> None:
+    """Remove instances whose holders have ended from their nodes in the clouds.
+
+    If that fails, the mirror does it later. Until then, this service does not offer the nodes.
+
+    :param claims: [row of ``mirror_claims`` with ``is_held``, …].
+    """
+    unreadable = exclusions.unreadable(context) if claims else set()
+    for claim in claims:
+        if claim.cloud not in unreadable and give_back(context, claim):
+            _await(context, claim.holder_uuid)
+
+
+def _await(context: Context, holder: str) -> None:
+    """Wait for the end of claims that another process settles, but not longer than a request to a cloud may take."""
+    until = time.monotonic() + mirror_claims.seconds(context.conf)['request']
+    while mirror_claims.of_holders(context, [holder]) and time.monotonic() < until:
+        time.sleep(_PAUSE)
+
+
+def forget(context: Context, ident: str) -> str:
+    """Remove a mirrored node here, and return its uuid. If a hold has ended only here, end it in the cloud before.
+
+    :param ident: uuid or name of the node.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.InvalidState: the node is not mirrored, it is held here, or its instance cannot be removed there.
+    """
+    for claim in mirror_claims.of_node(context, ident):
+        try:
+            if not claim.is_held:
+                settler.settle(context, connected(context, claim.cloud), claim)
+        except Unreadable as error:
+            reason = (
+                f'Node {claim.node_uuid} cannot be removed: instance {claim.instance_uuid} was not removed from it in '
+                f'cloud {claim.cloud}: {error}'
+            )
+            raise failures.InvalidState(reason=reason) from error
+    return mirror_moves.forget(context, ident)
