@@ -15,10 +15,7 @@ LOG = logging.getLogger(__name__)
 #: The resources whose items are deleted when the cloud has deleted them. (A chassis may be that of other nodes here.)
 DELETED = (mirrored_nodes.RESOURCE, 'portgroups', 'ports', mirrored_allocations.RESOURCE)
 #: {name of the resource: its table}.
-TABLES = {
-    **{name: tables.metadata.tables[name] for name in ('chassis', *DELETED[:-1])},
-    mirrored_allocations.RESOURCE: mirrored_allocations.TABLE,
-}
+TABLES = {mirrored_nodes.RESOURCE: tables.nodes} | {name: kind.table for name, kind in mirrored_records.KINDS.items()}
 #: If more than this number of records are missing, and more than this part of them, none is deleted.
 _FEW, _MOST = 50, 0.5
 #: Number of missing nodes that are requested one by one, to see whether the list is wrong.
@@ -52,9 +49,6 @@ class Deletions:
         """
         if feed.resource == mirrored_nodes.RESOURCE:
             self._delete_nodes(feed, gone, count)
-        elif gone and feed.resource == mirrored_allocations.RESOURCE:
-            gone = feed.gone(mirror_deletions.without_nodes(self._context, mirrored_allocations.TABLE, gone))
-            mirrored_allocations.delete(self._context, self._turn, gone)
         elif gone:
             self._delete_records(feed, gone, count)
 
@@ -70,7 +64,7 @@ class Deletions:
     def _delete_records(self, feed: Feed, gone: Sequence[str], count: int) -> None:
         kind = mirrored_records.KINDS[feed.resource]
         gone = mirror_deletions.without_nodes(self._context, kind.table, gone)
-        if len(gone) > max(_FEW, _MOST * count):
+        if kind.has_node and len(gone) > max(_FEW, _MOST * count):
             raise Unreadable(
                 f'{len(gone)} of {count} {feed.resource} are no longer there. If they were deleted, remove their nodes '
                 'with "ironic-traits-mirror forget"; otherwise, check what the user of the mirror may list.'

@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.types import Json
-from ironic_traits.inventory.mirrored import mirrored_allocations, mirrored_nodes, mirrored_records
+from ironic_traits.inventory.holds.allocations import KIND
+from ironic_traits.inventory.mirrored import mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirrored.mirror_admission import MirroredNode
 from ironic_traits.inventory.records.record_kinds import Kind
 from ironic_traits.matching.traits import is_trait
 from ironic_traits.mirror.cloud import Document, Unreadable
-from ironic_traits.resources.allocations import ALLOCATIONS
 from ironic_traits.resources.fields import Resource
 from ironic_traits.resources.nodes import NODES
 
@@ -130,7 +130,7 @@ def allocation(document: Document) -> Values:
     for name, value in lists.items():
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise Odd(f'{_shown(value)} is not a list of {name}.')
-    return _row(ALLOCATIONS, mirrored_allocations.TABLE, mirrored_allocations.COLUMNS, {**document, **lists})
+    return record(KIND, {**document, **lists})
 
 
 def _row(resource: Resource, table: sa.Table, names: Iterable[str], document: Document) -> Values:

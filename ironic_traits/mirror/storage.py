@@ -15,6 +15,7 @@ from ironic_traits.context import Context
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_allocations, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
+from ironic_traits.inventory.mirrored.mirrored_records import RecordCheck
 from ironic_traits.mirror import documents
 from ironic_traits.mirror.cloud import Document, NotAllowed
 from ironic_traits.mirror.deletions import DELETED, TABLES, Deletions
@@ -139,7 +140,7 @@ class Storage:
         else:
             kind = mirrored_records.KINDS[feed.resource]
             rows = self._converted(feed, page, functools.partial(documents.record, kind))
-            stored = mirrored_records.store(self._context, self._turn, kind, rows, is_final)
+            stored = mirrored_records.store(self._context, self._turn, RecordCheck, kind, rows, is_final)
         return stored.deferred
 
     def _converted(self, feed: Feed, page: Sequence[Item], convert: Callable[[Document], _Row]) -> list[_Row]:

@@ -31,7 +31,7 @@ class Store:
     def ports(self, *items):
         """Store ports."""
         rows = [documents.record(PORTS, {'created_at': '2026-01-01T00:00:00+00:00', **each}) for each in items]
-        return mirrored_records.store(self.context, self.turn, PORTS, rows)
+        return mirrored_records.store(self.context, self.turn, mirrored_records.RecordCheck, PORTS, rows)
 
     def allocations(self, *items):
         """Store allocations, and return the result."""

@@ -16,7 +16,7 @@ from ironic_traits.inventory.core.eligibility import LIVE
 from ironic_traits.inventory.core.mirror_claim_states import TAKEN, TAKING
 from ironic_traits.inventory.core.node_consumers import CONSUMER
 from ironic_traits.inventory.mirror_uniqueness import Holder
-from ironic_traits.inventory.mirrored.mirror_clouds import Turn
+from ironic_traits.inventory.mirrored.mirror_clouds import Turn, owner
 
 _CLAIMS, _NODES = tables.mirror_claims, tables.nodes
 
@@ -115,7 +115,7 @@ class Admission:
         row = self._present.get(node.row['uuid'])
         if row is None or row.origin == self._turn.cloud:
             return True
-        self._add(node, f'{_owner(row.origin)} has a node with this uuid, which is left as it is.')
+        self._add(node, f'{owner(row.origin)} has a node with this uuid, which is left as it is.')
         return False
 
     def _without(self, node: MirroredNode, holders: Mapping[str, Holder]) -> MirroredNode:
@@ -125,7 +125,7 @@ class Admission:
         """
         changes: Values = {}
         for name, holder in holders.items():
-            who, value = _owner(holder.origin), node.row[name]
+            who, value = owner(holder.origin), node.row[name]
             if name == 'name':
                 reason = f'{who} has a node named {value}: here, it has no name.'
             else:
@@ -139,10 +139,6 @@ class Admission:
         uuid = node.row['uuid']
         if reason:
             self.reasons[uuid] = ' '.join(filter(None, (self.reasons.get(uuid), reason)))
-
-
-def _owner(origin: str | None) -> str:
-    return f'Cloud {origin}' if origin else 'This service'
 
 
 def overlaid(connection: sa.Connection, mirrored: Sequence[MirroredNode]) -> list[MirroredNode]:

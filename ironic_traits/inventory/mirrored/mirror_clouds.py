@@ -45,6 +45,14 @@ class Turn(NamedTuple):
         return MIRROR + self.cloud
 
 
+def owner(origin: str | None) -> str:
+    """Return who has a node or an allocation, for messages.
+
+    :param origin: name of its cloud; None for this service.
+    """
+    return f'Cloud {origin}' if origin else 'This service'
+
+
 class TurnLost(Exception):
     """Another mirror follows the cloud by now."""
 

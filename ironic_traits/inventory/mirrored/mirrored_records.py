@@ -1,4 +1,4 @@
-"""The chassis, portgroups and ports of clouds, as ironic-traits-mirror has read them."""
+"""The chassis, portgroups, ports and allocations of clouds, as ironic-traits-mirror has read them."""
 
 import datetime
 import functools
@@ -12,6 +12,7 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.inventory import mirror_uniqueness
 from ironic_traits.inventory.core.secrets import with_masks
+from ironic_traits.inventory.holds import allocations
 from ironic_traits.inventory.mirror_uniqueness import Holder, Stored, store_batches
 from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_nodes
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
@@ -22,7 +23,7 @@ from ironic_traits.inventory.records.record_kinds import Kind
 from ironic_traits.resources.values import differ
 
 #: {name of the resource: Kind}. Each comes after those that it refers to.
-KINDS = {kind.resource.name: kind for kind in (CHASSIS, PORTGROUPS, PORTS)}
+KINDS = {kind.resource.path: kind for kind in (CHASSIS, PORTGROUPS, PORTS, allocations.KIND)}
 #: Maximum number of records that one transaction writes.
 BATCH = 200
 #: Maximum number of items that ``written_before`` returns.
@@ -31,28 +32,32 @@ _LATEST = 5
 
 def columns(kind: Kind) -> list[str]:
     """Return the names of the columns of a kind of records that a mirror writes, besides ``uuid``."""
-    return [column.name for column in kind.table.c if column.name not in ('id', 'uuid')]
+    return [column.name for column in kind.table.c if column.name not in ('id', 'uuid', 'origin')]
 
 
-def store(context: Context, turn: Turn, kind: Kind, rows: Sequence[Values], is_final: bool = False) -> Stored:
+def store(
+    context: Context, turn: Turn, check: type['RecordCheck'], kind: Kind, rows: Sequence[Values], is_final: bool = False
+) -> Stored:
     """Store new and changed records of a cloud.
 
+    :param check: the class that checks which of them can be stored.
     :param rows: [{column: value} of ``columns`` and ``uuid``, …], each record once.
     :param is_final: whether to defer none of them. Those that cannot be stored are conflicts.
     :returns: the result. Records are also deferred if their node or portgroup is not stored yet.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
     """
-    differing = _differing(context, turn, kind, rows)
+    origin = {'origin': turn.cloud} if 'origin' in kind.table.c else {}
+    differing = _differing(context, turn, kind, [row | origin for row in rows])
     size = len(differing) or 1 if is_final else BATCH
-    write = functools.partial(_store, context, turn, kind, is_final=is_final)
-    return store_batches(write, differing, size, kind.resource.name)
+    write = functools.partial(_store, context, turn, check, kind, is_final=is_final)
+    return store_batches(write, differing, size, kind.resource.path)
 
 
 def _differing(context: Context, turn: Turn, kind: Kind, rows: Sequence[Values]) -> list[Values]:
     with context.read() as connection:
         present = _present(connection, kind, [row['uuid'] for row in rows])
         conflicts = mirror_clouds.reported(connection, turn.cloud, [row['uuid'] for row in rows])
-    return [row for row in rows if row['uuid'] in conflicts or _changes(kind, present.get(row['uuid']), row)]
+    return [row for row in rows if row['uuid'] in conflicts or _differs(present.get(row['uuid']), row)]
 
 
 def _present(connection: sa.Connection, kind: Kind, uuids: Collection[str]) -> dict[str, sa.Row]:
@@ -60,21 +65,19 @@ def _present(connection: sa.Connection, kind: Kind, uuids: Collection[str]) -> d
     return {row.uuid: row for row in rows}
 
 
-def _changes(kind: Kind, present: sa.Row | None, row: Values) -> Values:
-    """Return the columns that differ, {column: new value}; all of them if there is no such record."""
-    if present is None:
-        return row
-    return {name: row[name] for name in columns(kind) if differ(row[name], getattr(present, name))}
+def _differs(present: sa.Row | None, row: Values) -> bool:
+    return present is None or any(differ(value, getattr(present, name)) for name, value in row.items())
 
 
 @retried
-def _store(context: Context, turn: Turn, kind: Kind, batch: Sequence[Values], is_final: bool) -> Stored:
+def _store(
+    context: Context, turn: Turn, check_of: type['RecordCheck'], kind: Kind, batch: Sequence[Values], is_final: bool
+) -> Stored:
     table, uuids = kind.table, [row['uuid'] for row in batch]
     with context.write() as connection:
         mirror_clouds.renew(connection, turn)
-        node_uuids = {row['node_uuid'] for row in batch} if kind.has_node else set()
-        nodes = mirrored_nodes.take_many(connection, node_uuids)
-        check = _Check(connection, turn, kind, nodes)
+        nodes = mirrored_nodes.take_many(connection, {uuid for row in batch if (uuid := row.get('node_uuid'))})
+        check = check_of(connection, turn, kind, nodes)
         admitted = check.admit(batch, is_final)
         left_out = check.reasons.keys() - {row['uuid'] for row in admitted}
         deleted = _delete_left_out(connection, turn, kind, left_out)
@@ -84,10 +87,10 @@ def _store(context: Context, turn: Turn, kind: Kind, batch: Sequence[Values], is
         if new:
             connection.execute(sa.insert(table), new)
         for row in admitted:
-            if row['uuid'] in present and _changes(kind, present[row['uuid']], row):
+            if row['uuid'] in present and _differs(present[row['uuid']], row):
                 # All columns, because some were vacated.
                 connection.execute(sa.update(table).where(table.c.uuid == row['uuid']).values(with_masks(table, row)))
-        mirror_clouds.report(connection, turn, kind.resource.name, set(uuids) - check.deferred.keys(), check.reasons)
+        mirror_clouds.report(connection, turn, kind.resource.path, set(uuids) - check.deferred.keys(), check.reasons)
         written = len(admitted) + deleted
         mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + written)
         return Stored(written, check.deferred)
@@ -116,7 +119,7 @@ def _vacate(connection: sa.Connection, kind: Kind, pairs: Sequence[tuple[sa.Row,
             connection.execute(sa.update(table).where(table.c.id.in_(ids)).values({name: placeholder}))
 
 
-class _Check:
+class RecordCheck:
     """Checks which records of a cloud can be stored. See ``mirror_uniqueness``.
 
     :param nodes: {uuid: row with ``origin``} of the nodes of the records. The nodes are locked.
@@ -135,9 +138,9 @@ class _Check:
         :param is_final: see ``store``.
         """
         foreign = self._foreign([row['uuid'] for row in batch])
-        self.reasons |= dict.fromkeys(foreign, f'Another {self._kind.what} here has the same uuid.')
+        self.reasons |= foreign
         admitted = [row for row in batch if row['uuid'] not in foreign]
-        admitted = [row for row in admitted if self._has_node(row)] if self._kind.has_node else admitted
+        admitted = self._with_nodes(admitted, is_final) if 'node_uuid' in self._kind.table.c else admitted
         admitted = self._in_portgroups(admitted) if 'portgroup_uuid' in self._kind.table.c else admitted
         if is_final:
             for uuid, (resource, other) in self.deferred.items():
@@ -145,13 +148,18 @@ class _Check:
             self.deferred = {}
         return self._unique(admitted, is_final)
 
-    def _foreign(self, uuids: Collection[str]) -> set[str]:
-        """Return the uuids of records here that belong to nodes outside the cloud."""
+    def _foreign(self, uuids: Collection[str]) -> dict[str, str]:
+        """Return the records in this service that are not of the cloud, {uuid: what conflicts}."""
         table, nodes = self._kind.table, tables.nodes
         same = nodes.c.uuid == table.c.node_uuid if self._kind.has_node else nodes.c.chassis_uuid == table.c.uuid
         statement = sa.select(table.c.uuid).join(nodes, same).where(table.c.uuid.in_(list(uuids)))
         is_other = sa.func.coalesce(nodes.c.origin, '') != self._turn.cloud
-        return set(self._connection.scalars(statement.where(is_other)))
+        reason = f'Another {self._kind.what} here has the same uuid.'
+        return dict.fromkeys(self._connection.scalars(statement.where(is_other)), reason)
+
+    def _with_nodes(self, rows: Sequence[Values], is_final: bool) -> list[Values]:
+        """Return the records whose nodes can have them."""
+        return [row for row in rows if self._has_node(row)]
 
     def _has_node(self, row: Values) -> bool:
         node = self._nodes.get(row['node_uuid'])
@@ -178,7 +186,7 @@ class _Check:
 
         A record that needs the value, such as a port its MAC address, is left out.
         """
-        resource, table = self._kind.resource.name, self._kind.table
+        resource, table = self._kind.resource.path, self._kind.table
         outdated, taken = mirror_uniqueness.check(self._connection, self._turn, table, rows, is_final)
         self.deferred |= {uuid: (resource, other) for uuid, other in outdated.items()}
         for row in rows:
@@ -200,18 +208,22 @@ class _Check:
 def delete(context: Context, turn: Turn, kind: Kind, uuids: Collection[str]) -> int:
     """Delete records that a cloud no longer has, and return their number.
 
-    :param kind: a kind of records that belong to nodes.
+    :param kind: a kind of records that belong to nodes, or the kind of allocations.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
     """
     table = kind.table
     with context.write() as connection:
         mirror_clouds.renew(connection, turn)
-        rows = connection.execute(sa.select(table.c.node_uuid).where(table.c.uuid.in_(list(uuids))))
-        nodes = mirrored_nodes.take_many(connection, {row.node_uuid for row in rows})
-        ours = [node.uuid for node in nodes.values() if node.origin == turn.cloud]
-        mirror_clouds.report(connection, turn, kind.resource.name, uuids, {})
-        statement = sa.delete(table).where(table.c.uuid.in_(list(uuids)), table.c.node_uuid.in_(ours))
-        deleted = connection.execute(statement).rowcount
+        named = table.c.uuid.in_(list(uuids))
+        if 'origin' in table.c:
+            is_ours = table.c.origin == turn.cloud
+        else:
+            nodes = mirrored_nodes.take_many(
+                connection, set(connection.scalars(sa.select(table.c.node_uuid).where(named)))
+            )
+            is_ours = table.c.node_uuid.in_([node.uuid for node in nodes.values() if node.origin == turn.cloud])
+        mirror_clouds.report(connection, turn, kind.resource.path, uuids, {})
+        deleted = connection.execute(sa.delete(table).where(named, is_ours)).rowcount
         mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + deleted)
         return deleted
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ironic_traits.inventory.mirrored import mirror_clouds, mirror_moves, mirrored_allocations
+from ironic_traits.inventory.holds.allocations import KIND
+from ironic_traits.inventory.mirrored import mirror_clouds, mirror_moves, mirrored_allocations, mirrored_records
 from tests.support.client import Client, message
 from tests.support.mirrored_nodes import ENDPOINT, INSTANCE, OTHER, UUIDS, Store
 
@@ -159,7 +160,7 @@ def test_forget(held, app, client):
 
 
 def test_deletion(held, client):
-    assert mirrored_allocations.delete(held.context, held.turn, [INSTANCE, OTHER, UUIDS[7]]) == 2
+    assert mirrored_records.delete(held.context, held.turn, KIND, [INSTANCE, OTHER, UUIDS[7]]) == 2
     assert client.get('/v1/allocations') == {'allocations': []}
     with pytest.raises(mirror_clouds.TurnLost):
-        mirrored_allocations.delete(held.context, held.turn._replace(lease='other'), [INSTANCE])
+        mirrored_records.delete(held.context, held.turn._replace(lease='other'), KIND, [INSTANCE])
