@@ -59,7 +59,6 @@ def check(
 ) -> tuple[dict[str, str], dict[str, dict[str, Holder]]]:
     """Find the items of a cloud whose unique values other items have.
 
-    :param connection: connection of a writer.
     :param rows: [{column: value}, …] of the items that are to be stored together.
     :param is_final: whether the data of all items of the cloud counts as current, so that no item is deferred.
     :returns: ({uuid of a deferred item: uuid of the outdated item}, {uuid: {column: Holder}} of conflicts).
@@ -113,7 +112,6 @@ def store_batches(store: Callable[[Sequence[Values]], Stored], rows: Sequence[Va
     """Store items in batches. If another transaction has written the same value meanwhile, store each on its own.
 
     :param store: function that stores a batch in one transaction.
-    :param what: name of the resource.
     """
     results = []
     for batch in (rows[start : start + size] for start in range(0, len(rows), size)):

@@ -182,8 +182,6 @@ def _await(context: Context, holder: str) -> None:
 def forget(context: Context, ident: str) -> str:
     """Remove a mirrored node here, and return its uuid. If a hold has ended only here, end it in the cloud before.
 
-    :param ident: uuid or name of the node.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.InvalidState: the node is not mirrored, it is held here, or its instance cannot be removed there.
     """
     for claim in mirror_claims.of_node(context, ident):

@@ -152,10 +152,7 @@ def _value(resource: Resource, column: sa.Column, document: Document) -> object:
 
 
 def _check(column: sa.Column, value: Any) -> None:
-    """Raise Odd if a column of any of the databases cannot have a value.
-
-    :param value: a JSON value.
-    """
+    """Raise Odd if a column of any of the databases cannot have a value."""
     if isinstance(column.type, sa.DateTime) or value is None:
         return
     is_json = isinstance(column.type, Json)

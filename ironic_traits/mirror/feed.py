@@ -93,7 +93,6 @@ class Feed:
         """Return the next page of the pass over all items.
 
         :returns: (items, function to call when they are stored).
-        :raises Unreadable: the cloud did not respond.
         """
         if 'pass' not in self.state:
             self.restart()
@@ -128,7 +127,6 @@ class Feed:
         After the last page, call ``advance`` if all items were stored.
 
         :raises Lost: everything must be read again.
-        :raises Unreadable: the cloud did not respond.
         """
         self._begin, self._end = time.monotonic(), None
         if self.state['anchor'] is None:

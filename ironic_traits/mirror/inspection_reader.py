@@ -32,10 +32,7 @@ class InspectionReader:
         self._paused_until = 0.0
 
     def read(self) -> bool:
-        """Store the data of some inspections. Return whether there are more.
-
-        :raises Unreadable: the cloud did not respond.
-        """
+        """Store the data of some inspections. Return whether there are more."""
         if time.monotonic() < self._paused_until or self._cloud.minor < SINCE:
             return False
         inspections = mirrored_inspections.unread(self._context, self._turn.cloud, _AT_ONCE)

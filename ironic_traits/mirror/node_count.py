@@ -48,10 +48,7 @@ class NodeCount:
         return self._surplus is not None and time.monotonic() < self._enough_until
 
     def is_unexpected(self) -> bool:
-        """Whether nodes may have been deleted in the cloud since the last comparison.
-
-        :raises Unreadable: the cloud did not respond.
-        """
+        """Whether nodes may have been deleted in the cloud since the last comparison."""
         if time.monotonic() < self._rest_until:
             return False
         shown = self._shown()
@@ -59,10 +56,7 @@ class NodeCount:
         return shown is not None and shown - stored != self._surplus
 
     def compare(self) -> None:
-        """Compare all uuids.
-
-        :raises Unreadable: the cloud did not respond.
-        """
+        """Compare all uuids."""
         begin = time.monotonic()
         self._surplus = None
         before, stored_before = self._shown(), self._stored()

@@ -97,7 +97,6 @@ class Storage:
     def _read(self, feed: Feed, others: Collection[tuple[str, str]]) -> dict[str, Item | None]:
         """Read items again. Store those of other resources, and delete those that no longer exist.
 
-        :param others: {(resource, uuid), …}.
         :returns: {uuid: Item} of the resource of the feed; None instead of an item if it no longer exists.
         """
         current: dict[str, Item | None] = {}
@@ -112,10 +111,7 @@ class Storage:
         return current
 
     def _end(self, feed: Feed, gone: Collection[str]) -> None:
-        """Delete items that the cloud no longer has, and end the conflicts of those that are not here either.
-
-        :param gone: uuids.
-        """
+        """Delete items that the cloud no longer has, and end the conflicts of those that are not here either."""
         if not gone:
             return
         if feed.resource == NODES:

@@ -95,10 +95,7 @@ class TraitWriter:
         return min(self._compare_at, self._changes_at, max(request, self._request_at))
 
     def step(self) -> None:
-        """Do the work that is due next.
-
-        :raises mirror_clouds.TurnLost: another mirror follows the cloud now.
-        """
+        """Do the work that is due next."""
         now = time.monotonic()
         if self._token is None or now >= self._compare_at:
             self._compare_all()

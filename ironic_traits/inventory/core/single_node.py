@@ -70,16 +70,23 @@ def lock(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any])
 
 
 def change(connection: sa.Connection, node: sa.Row, changes: Values) -> None:
+    """Write to the row of a node of this service, as ``write`` does.
+
+    :raises failures.NodeMirrored: the node is mirrored.
+    """
+    origins.check_own(connection, node)
+    write(connection, node, changes)
+
+
+def write(connection: sa.Connection, node: sa.Row, changes: Values) -> None:
     """Write to a node's row, and update its provider.
 
     :param connection: connection of a writer.
     :param node: the result of ``take``.
     :param changes: {column: value}.
-    :raises failures.NodeMirrored: the node is mirrored.
     :raises failures.ProviderTaken: as ``node_providers.follow``.
     :raises failures.ProviderInUse: as ``node_providers.follow``.
     """
-    origins.check_own(connection, node)
     connection.execute(
         sa.update(tables.nodes).where(tables.nodes.c.id == node.id).values(with_masks(tables.nodes, changes))
     )

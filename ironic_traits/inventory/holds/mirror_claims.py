@@ -34,10 +34,10 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.statements.annotations import Condition, Values
 from ironic_traits.db.statements.types import read_clock
-from ironic_traits.inventory.core import node_providers
 from ironic_traits.inventory.core.eligibility import LIVE
 from ironic_traits.inventory.core.mirror_claim_states import ALLOCATED, HELD, OPEN, TAKEN, TAKING
 from ironic_traits.inventory.core.node_filters import among
+from ironic_traits.inventory.core.single_node import write
 from ironic_traits.inventory.holds.allocations import ACTIVE, ALLOCATING
 
 _CLAIMS, _NODES = tables.mirror_claims, tables.nodes
@@ -121,23 +121,16 @@ def begin(context: Context, connection: sa.Connection, holdings: Iterable[Holdin
     connection.execute(sa.insert(_CLAIMS), rows)
     for node, holder, instance in mirrored:
         changes = {'instance_uuid': instance} | ({'allocation_uuid': holder} if holder == instance else {})
-        connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
-        node_providers.follow(connection, node, changes)
+        write(connection, node, changes)
 
 
 def of_holders(service: Reader, holders: Collection[str]) -> Sequence[sa.Row]:
-    """Return the open claims for reservations or allocations, [row of ``mirror_claims`` with ``is_held``, …].
-
-    :param holders: their uuids.
-    """
+    """Return the open claims for reservations or allocations, [row of ``mirror_claims`` with ``is_held``, …]."""
     return _open(service, _CLAIMS.c.holder_uuid.in_(list(holders)))
 
 
 def of_node(service: Reader, ident: str) -> Sequence[sa.Row]:
-    """Return the open claim of a node, as ``of_holders`` does.
-
-    :param ident: uuid or name of the node.
-    """
+    """Return the open claim of a node, as ``of_holders`` does."""
     return _open(service, _CLAIMS.c.node_uuid.in_(sa.select(_NODES.c.uuid).where(among([ident]))))
 
 
@@ -212,9 +205,7 @@ def adopt(connection: sa.Connection, node: sa.Row) -> Values:
     The instance of a claim stays on the node only if an allocation of this service holds the node. A reservation needs
     no instance.
 
-    :param connection: connection of a writer that has taken the node's lock.
     :param node: row with ``uuid`` and ``instance_uuid``.
-    :returns: {column: value}.
     """
     same = _CLAIMS.c.node_uuid == node.uuid
     claim = connection.execute(sa.select(_CLAIMS, HELD.label('is_held')).where(same, OPEN)).first()

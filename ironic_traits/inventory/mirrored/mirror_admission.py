@@ -38,7 +38,6 @@ class Admission:
     """The check of some nodes of a cloud.
 
     :param connection: connection of a writer that has taken the locks of the nodes.
-    :param turn: the turn for the cloud.
     :param present: {uuid: row with ``origin`` and ``instance_uuid``} of the nodes that are stored.
     :param limit: maximum number of traits of a node.
     :param held: {uuid: why the node that is stored must stay, as a sentence}, of nodes that were created again.
@@ -60,11 +59,7 @@ class Admission:
         self.deferred: dict[str, str] = {}
 
     def admit(self, mirrored: Sequence[MirroredNode], is_current: bool, is_final: bool) -> list[MirroredNode]:
-        """Return the nodes that can be stored now, with the values that can be stored.
-
-        :param is_current: see ``mirrored_nodes.store``.
-        :param is_final: see ``mirror_uniqueness.check``.
-        """
+        """Return the nodes that can be stored now, with the values that can be stored."""
         uncertain = {} if is_current else {uuid: uuid for uuid in map(self._uuid_if_moved, mirrored) if uuid}
         certain = [node for node in mirrored if node.row['uuid'] not in uncertain]
         for node in certain:

@@ -28,7 +28,7 @@ MAX_CONFLICTS = 1000
 
 
 class Turn(NamedTuple):
-    """The right to write for a cloud.
+    """The right to write for a cloud. A function that needs it raises TurnLost without it, and writes nothing.
 
     :ivar cloud: name of the cloud.
     :ivar lease: id of the process that has the turn.
@@ -63,7 +63,6 @@ def take(
 ) -> sa.Row | None:
     """Take the turn for a cloud, unless another process has it.
 
-    :param holder: name of this process.
     :param has_ended: function that returns whether a process was killed, given its name. If the process that has the
         turn was killed, this function does not wait for the end of its lease.
     :returns: the row of the cloud; None if another process has the turn.
@@ -95,9 +94,7 @@ def give_back(service: Writer, turn: Turn) -> None:
 def renew(connection: sa.Connection, turn: Turn, **values: Any) -> datetime.datetime:
     """Renew the turn, and write to the row of the cloud, which is locked until the end of the transaction.
 
-    :param values: {column: value}.
     :returns: the time by the database's clock.
-    :raises TurnLost: another process has taken it.
     """
     columns = _CLOUDS.c
     moment = read_clock(connection)
@@ -118,7 +115,6 @@ def save(service: Writer, turn: Turn, **values: Any) -> None:
     """Renew the turn, and write to the row of the cloud, in a transaction of its own.
 
     :param values: {column: value}. ``requests`` is added to the stored number.
-    :raises TurnLost: another process has taken it.
     """
     if 'requests' in values:
         values['requests'] = _CLOUDS.c.requests + values['requests']
@@ -132,7 +128,6 @@ def fail(service: Writer, turn: Turn, error: str, requests: int) -> None:
 
     :param error: why, as a sentence.
     :param requests: number of requests since the last time.
-    :raises TurnLost: another process has taken the turn.
     """
     since = sa.func.coalesce(_CLOUDS.c.failing_since, clock())
     with service.write() as connection:
@@ -146,7 +141,6 @@ def report(
 
     :param connection: connection of a writer that has renewed the turn.
     :param resource: name of the resource, such as ``nodes``.
-    :param checked: uuids of the items.
     :param reasons: {uuid: what conflicts, as a sentence}.
     """
     columns = _CONFLICTS.c
@@ -302,7 +296,6 @@ _OTHER = (
 def state(row: sa.Row) -> str:
     """Return the state of a cloud in one word.
 
-    :param row: with _SHOWN.
     :returns: ``stopped`` if no process follows it, ``failing`` if the last attempt to read it failed, ``reading``
         before the first full pass has ended, ``waiting`` if an operator has to confirm something (``waits_for``), and
         ``following`` otherwise.
@@ -317,19 +310,13 @@ def state(row: sa.Row) -> str:
 
 
 def waits_for(row: sa.Row) -> list[str]:
-    """Return what an operator has to confirm of a cloud: ``deletions`` of nodes here, and ``writes`` of traits there.
-
-    :param row: with _SHOWN.
-    """
+    """Return what an operator has to confirm: ``deletions`` of nodes here, and ``writes`` of traits in the cloud."""
     writes = [WRITES] if row.passed_at and row.write and row.write != row.confirmed_writes else []
     return ([DELETIONS] if row.missing_nodes else []) + writes
 
 
 def lag(row: sa.Row) -> float | None:
-    """Return the seconds since the time up to which all changes are stored; None before the end of the first pass.
-
-    :param row: with _SHOWN.
-    """
+    """Return the seconds since the time up to which all changes are stored; None before the end of the first pass."""
     return max((row.now - row.current_at).total_seconds(), 0) if row.current_at else None
 
 

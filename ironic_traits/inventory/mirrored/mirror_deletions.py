@@ -15,6 +15,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, retried
 from ironic_traits.inventory.core import history, node_consumers, node_providers
+from ironic_traits.inventory.core.single_node import write
 from ironic_traits.inventory.holds import reservations
 from ironic_traits.inventory.mirrored import mirror_clouds, mirror_kept_nodes, mirror_leftovers
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
@@ -35,7 +36,6 @@ def waiting(context: Context, turn: Turn, gone: Collection[str], limit: float) -
 
     :param gone: uuids of all nodes of the cloud here that the cloud no longer shows.
     :param limit: number of nodes that are deleted without a confirmation.
-    :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
     """
     with context.write() as connection:
         moment = mirror_clouds.renew(connection, turn)
@@ -146,7 +146,6 @@ _REPLACED = 'The cloud has deleted the node, and created another one with its uu
 def end(context: Context, connection: sa.Connection, node: sa.Row, moment: datetime.datetime, cause: str) -> str | None:
     """Delete a mirrored node. If it is held here, put it into maintenance instead.
 
-    :param connection: connection of a writer.
     :param node: result of ``mirrored_nodes.take_many``.
     :param cause: why, as a sentence without its full stop.
     :returns: why the node stays, as a sentence; None if it was deleted.
@@ -157,8 +156,7 @@ def end(context: Context, connection: sa.Connection, node: sa.Row, moment: datet
         return None
     reason = f'{cause}. It is kept while it is held here: {held}'
     changes = {'maintenance': True, 'maintenance_reason': reason}
-    connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
-    node_providers.follow(connection, node, changes)
+    write(connection, node, changes)
     return reason
 
 

@@ -44,7 +44,6 @@ _OF_PROVIDER = (tables.resource_provider_traits, tables.resource_provider_aggreg
 def keep(context: Context, connection: sa.Connection, node: sa.Row, moment: datetime.datetime) -> str:
     """Keep what was done to a node here, before it is deleted.
 
-    :param connection: connection of a writer that has taken the node's lock.
     :param node: row with ``id``, ``uuid``, ``origin`` and ``created_at``.
     :param moment: time of the deletion, by the database's clock.
     :returns: what is kept, as a part of a sentence; '' if there is nothing.
@@ -109,7 +108,6 @@ def put_back(
 ) -> None:
     """Restore what was kept of a node.
 
-    :param connection: connection of a writer that has taken the node's lock.
     :param node: row with ``id``, ``uuid`` and ``moment``.
     :param kept: result of ``find``.
     :param is_same_machine: whether also what depends on the hardware is given back.
@@ -139,8 +137,6 @@ def put_back(
 def restore(context: Context, ident: str) -> str:
     """Restore what was kept of an earlier node with the uuid of a node, and return the uuid.
 
-    :param ident: uuid or name of the node.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.InvalidState: nothing is kept of it.
     :raises failures.TooManyTraits: it would have more traits than allowed.
     """

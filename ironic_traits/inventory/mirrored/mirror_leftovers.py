@@ -23,7 +23,6 @@ TRAIT, INSTANCE = 'trait', 'instance'
 def keep(connection: sa.Connection, node: sa.Row, deleted_at: datetime.datetime | None = None) -> None:
     """Keep what may be left in the cloud of a node that will no longer be mirrored.
 
-    :param connection: connection of a writer that has taken the node's lock.
     :param node: row with ``id``, ``uuid`` and ``origin``.
     :param deleted_at: the time now, if the cloud no longer shows the node; None for a command.
     """
@@ -33,11 +32,7 @@ def keep(connection: sa.Connection, node: sa.Row, deleted_at: datetime.datetime 
 
 
 def _written(traits: sa.ColumnElement[bool], claims: sa.ColumnElement[bool]) -> sa.CompoundSelect:
-    """Return the SELECT of what was written to nodes that are mirrored.
-
-    :param traits: condition on written traits.
-    :param claims: condition on claims.
-    """
+    """Return the SELECT of what was written to nodes that are mirrored."""
     of_traits = sa.select(
         _TRAITS.c.cloud,
         _NODES.c.uuid.label('node_uuid'),
@@ -55,7 +50,6 @@ def _written(traits: sa.ColumnElement[bool], claims: sa.ColumnElement[bool]) -> 
 def put_back(connection: sa.Connection, node: sa.Row) -> None:
     """Restore the records of the traits that were written to a node, which has returned.
 
-    :param connection: connection of a writer that has taken the node's lock.
     :param node: row with ``id``, ``uuid`` and ``moment``.
     """
     cloud = sa.select(_NODES.c.origin).where(_NODES.c.id == node.id).scalar_subquery()

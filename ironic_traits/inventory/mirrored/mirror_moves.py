@@ -11,8 +11,8 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.types import read_clock
 from ironic_traits.deploy import states
-from ironic_traits.inventory.core import history, node_providers
-from ironic_traits.inventory.core.single_node import MOMENT, take
+from ironic_traits.inventory.core import history
+from ironic_traits.inventory.core.single_node import MOMENT, take, write
 from ironic_traits.inventory.holds import mirror_claims
 from ironic_traits.inventory.mirrored import (
     mirror_deletions,
@@ -36,7 +36,6 @@ def mirrored(context: Context, clouds: Sequence[str], *conditions: Condition) ->
     """Return the uuids of mirrored nodes, in the order in which they were created here.
 
     :param clouds: names of clouds; empty for all.
-    :param conditions: further conditions on nodes.
     """
     condition = _NODES.c.origin.in_(clouds) if clouds else _NODES.c.origin.is_not(None)
     with context.read() as connection:
@@ -57,9 +56,8 @@ def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
         changes = {'origin': None, 'origin_conductor': None, 'allocation_uuid': None}
         changes |= mirrored_allocations.adopt(connection, node)
         changes |= mirror_claims.adopt(connection, node)
-        connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
+        write(connection, node, changes)
         mirror_written_traits.forget(connection, node.id)
-        node_providers.follow(connection, node, changes)
         stored = trait_store.read_many(connection, context.service.writers, [node.id])[node.id]
         edit = _renamed(stored.traits, MIRROR + node.origin, Hold(writer_id, node.moment))
         if edit.changes:
@@ -73,9 +71,7 @@ def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
 def adopt(context: Context, ident: str) -> sa.Row:
     """Make a mirrored node this service's own. The operator then holds the traits that its cloud held.
 
-    :param ident: uuid or name of the node.
     :returns: row with ``uuid`` and ``driver``.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.InvalidState: the node is not mirrored, or work on it is in progress in its cloud.
     """
     return _adopt(context, ident, context.service.writers.id_of(context, OPERATOR))
@@ -85,8 +81,6 @@ def adopt(context: Context, ident: str) -> sa.Row:
 def forget(context: Context, ident: str) -> str:
     """Remove a mirrored node, and return its uuid.
 
-    :param ident: uuid or name of the node.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.InvalidState: the node is not mirrored, or it is held here.
     """
     with context.write() as connection:

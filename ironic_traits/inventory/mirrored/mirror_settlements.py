@@ -25,6 +25,7 @@ from ironic_traits.inventory.core.mirror_claim_states import (
     UNDOING,
     WATCHED,
 )
+from ironic_traits.inventory.core.single_node import write
 from ironic_traits.inventory.holds import reservations
 from ironic_traits.inventory.holds.allocations import ACTIVE
 from ironic_traits.inventory.holds.mirror_claims import seconds
@@ -132,8 +133,7 @@ def end(context: Context, claim: sa.Row, finding: Finding, reason: str) -> bool:
         if node.origin == claim.cloud and node.instance_uuid == claim.instance_uuid and not finding.is_deployed:
             changes['instance_uuid'] = _unless_elsewhere(connection, finding.instance)
         if changes:
-            connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
-            node_providers.follow(connection, node, changes)
+            write(connection, node, changes)
         return True
 
 
@@ -213,6 +213,4 @@ def confirm(context: Context, claim: sa.Row) -> None:
         pending = sa.update(tables.node_allocations).where(tables.node_allocations.c.uuid == claim.holder_uuid)
         connection.execute(pending.values(state=ACTIVE))
         if node.instance_uuid is None and _unless_elsewhere(connection, claim.instance_uuid):
-            changes = {'instance_uuid': claim.instance_uuid}
-            connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
-            node_providers.follow(connection, node, changes)
+            write(connection, node, {'instance_uuid': claim.instance_uuid})

@@ -89,7 +89,6 @@ def begin(
 
     :param seconds: maximum number of seconds that a request takes.
     :param tried: (state, trait) of requests that are not repeated.
-    :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
     """
     with context.write() as connection:
         moment = mirror_clouds.renew(connection, turn)
@@ -116,7 +115,6 @@ def end(context: Writer, turn: Turn, operation: Operation, outcome: Outcome, err
     """Record how a request has ended.
 
     :param error: why no traits can be written to the cloud now, as a sentence; None if they can.
-    :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
     """
     # DBReferenceError: the node was deleted here during the request.
     with contextlib.suppress(db_exception.DBReferenceError):
@@ -175,9 +173,7 @@ def save_queue(service: Writer, turn: Turn, length: int | None) -> None:
 def rewrite(context: Context, ident: str) -> list[str]:
     """Let the mirror write the traits of a node again that another client has removed in its cloud.
 
-    :param ident: uuid or name of the node.
     :returns: the traits, sorted.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.InvalidState: the node is not mirrored.
     """
     with context.write() as connection:

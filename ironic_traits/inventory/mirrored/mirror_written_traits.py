@@ -47,11 +47,6 @@ class Pending:
         """The requests to send, [(REMOVING or WRITING, trait), …]. Removals come first, to make room."""
         return [(REMOVING, trait) for trait in self.remove] + [(WRITING, trait) for trait in self.add]
 
-    def sort(self) -> None:
-        """Sort the traits of each list."""
-        for traits in (self.add, self.remove, self.wait, self.forget):
-            traits.sort()
-
 
 def find(connection: sa.Connection, node_ids: Collection[int]) -> dict[int, dict[str, Record]]:
     """Return the records of nodes, {node id: {trait: Record}}. Nodes without records are left out."""
@@ -149,21 +144,23 @@ def _pending(
 ) -> dict[str, Pending]:
     found: dict[str, Pending] = {}
 
-    def of(row: sa.Row) -> Pending:
+    def pending_of(row: sa.Row) -> Pending:
         return found.setdefault(row.uuid, Pending(row.id, row.uuid, row.name))
 
-    for row in connection.execute(_to_add(held, nodes)):
-        of(row).add.append(row.trait)
-    for row in connection.execute(_not_held(held, nodes)):
+    for row in _by_trait(connection, _to_add(held, nodes)):
+        pending_of(row).add.append(row.trait)
+    for row in _by_trait(connection, _not_held(held, nodes)):
         if row.state not in OURS:
-            of(row).forget.append(row.trait)
+            pending_of(row).forget.append(row.trait)
         elif row.state == WRITING and row.since > until:
-            of(row).wait.append(row.trait)
+            pending_of(row).wait.append(row.trait)
         else:
-            of(row).remove.append(row.trait)
-    for each in found.values():
-        each.sort()
+            pending_of(row).remove.append(row.trait)
     return found
+
+
+def _by_trait(connection: sa.Connection, statement: sa.Select) -> list[sa.Row]:
+    return sorted(connection.execute(statement), key=lambda row: row.trait)
 
 
 def _of_mirror(table: sa.Table) -> Condition:
@@ -174,7 +171,6 @@ def _of_mirror(table: sa.Table) -> Condition:
 class _Holds:
     """Conditions on rows of ``node_traits``.
 
-    :param cloud: name of the cloud of the nodes.
     :param scope: whose traits are written, a value of [mirror] write.
     """
 

@@ -83,9 +83,7 @@ class _AllocationCheck(RecordCheck):
 def adopt(connection: sa.Connection, node: sa.Row) -> Values:
     """Make the allocation of a mirrored node this service's own. Return the resulting changes of the node.
 
-    :param connection: connection of a writer that has taken the node's lock.
     :param node: row with ``uuid`` and ``instance_uuid``.
-    :returns: {column: value}.
     """
     same = TABLE.c.node_uuid == node.uuid, TABLE.c.origin.is_not(None)
     uuid = connection.scalar(sa.select(TABLE.c.uuid).where(*same))

@@ -35,11 +35,7 @@ class Inspection(NamedTuple):
 
 
 def unread(context: Context, cloud: str, limit: int) -> list[Inspection]:
-    """Return inspections whose data is not stored yet, in the order of the ids of their nodes.
-
-    :param cloud: name of the cloud.
-    :param limit: maximum number of inspections to return.
-    """
+    """Return inspections whose data is not stored yet, in the order of the ids of their nodes."""
     statement = (
         sa.select(_NODES.c.uuid, _NODES.c.inspection_finished_at)
         .outerjoin(_TABLE, _TABLE.c.node_id == _NODES.c.id)
@@ -61,7 +57,6 @@ def store(context: Context, turn: Turn, inspection: Inspection, data: Inspection
 
     :param data: None if the cloud has no data. Then only the end of the inspection is stored, so that the data is not
         requested again.
-    :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
     """
     with context.write() as connection:
         moment = mirror_clouds.renew(connection, turn)

@@ -25,8 +25,8 @@ from ironic_traits.db.statements.types import now, read_clock
 from ironic_traits.deploy import states
 from ironic_traits.inventory import mirror_uniqueness
 from ironic_traits.inventory.core import history, node_providers
-from ironic_traits.inventory.core.secrets import is_mask, with_masks
-from ironic_traits.inventory.core.single_node import MOMENT
+from ironic_traits.inventory.core.secrets import is_mask
+from ironic_traits.inventory.core.single_node import MOMENT, read, write
 from ironic_traits.inventory.mirror_uniqueness import Stored, total
 from ironic_traits.inventory.mirrored import mirror_clouds, mirror_deletions, mirror_kept_nodes, mirror_written_traits
 from ironic_traits.inventory.mirrored.mirror_admission import Admission, MirroredNode, overlaid
@@ -66,7 +66,6 @@ def store(
     :param is_current: whether they were read just now, each on its own. Otherwise, a claim here may have changed their
         instances since, so nodes with another instance are deferred.
     :param is_final: whether to defer none of them, and to store them in one transaction.
-    :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
     """
     context.service.writers.id_of(context, turn.source)
     is_current = is_current or not claims_nodes(context.conf, turn.cloud)
@@ -98,7 +97,6 @@ def _store_alone(context: Context, turn: Turn, node: MirroredNode, is_current: b
 def report(context: Context, turn: Turn, resource: str, reasons: Mapping[str, str]) -> None:
     """Report conflicts of items of a cloud, in a separate transaction.
 
-    :param resource: name of the resource.
     :param reasons: {uuid: reason as a sentence; '' without a conflict}.
     """
     with context.write() as connection:
@@ -145,8 +143,6 @@ def _store(
 ) -> Stored:
     """Store nodes in one transaction.
 
-    :param is_current: see ``store``.
-    :param is_final: see ``mirror_uniqueness.check``.
     :param alone: whether a node for which ``new_nodes.create`` raises Unusual can be stored. Then ``batch`` has one
         node.
     :raises db_exception.DBDuplicateEntry: another node has a unique value.
@@ -233,13 +229,9 @@ def _insert(
     if kept and not alone:
         raise new_nodes.Unusual
     if alone and rows:
-        connection.execute(sa.insert(_NODES).values(with_masks(_NODES, rows[0])))
-        columns = (_NODES.c.id, _NODES.c.uuid, MOMENT)
-        node = connection.execute(sa.select(*columns).where(_NODES.c.uuid == rows[0]['uuid'])).one()
-        node_providers.create(connection, node.id)
-        history.record(connection, nodes.created(context, rows[0], None))
-        change_feed.record(connection, change_feed.NODE, [node.uuid])
+        nodes.insert(context, connection, rows[0])
         if kept:
+            node = read(connection, rows[0]['uuid'], (_NODES.c.id, _NODES.c.uuid, MOMENT))
             mirror_kept_nodes.put_back(context, connection, node, kept[node.uuid])
     elif rows:
         traits = [{turn.source: sorted(node.traits)} if node.traits else {} for node in new]
@@ -264,11 +256,10 @@ def _update(
         if ids:
             connection.execute(sa.update(_NODES).where(_NODES.c.id.in_(ids)).values({name: None}))
     for row, changes in differing:
-        connection.execute(sa.update(_NODES).where(_NODES.c.id == row.id).values(with_masks(_NODES, changes)))
+        write(connection, row, changes)
         if 'allocation_uuid' in changes:
             # See ``mirrored_allocations``.
             connection.execute(_DELETE_ALLOCATION, {'of_node': row.uuid})
-        node_providers.follow(connection, row, changes)
         history.record(connection, *_events(context, turn, row, moment, changes))
     return {row.id for row, _ in differing}
 
@@ -352,7 +343,6 @@ def delete(context: Context, turn: Turn, uuid: str) -> bool:
     """Delete a node that a cloud no longer has. If it is held here, put it into maintenance instead.
 
     :returns: whether it was deleted.
-    :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
     """
     with context.write() as connection:
         mirror_clouds.renew(connection, turn)

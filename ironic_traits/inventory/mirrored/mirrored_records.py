@@ -44,7 +44,6 @@ def store(
     :param rows: [{column: value} of ``columns`` and ``uuid``, …], each record once.
     :param is_final: whether to defer none of them. Those that cannot be stored are conflicts.
     :returns: the result. Records are also deferred if their node or portgroup is not stored yet.
-    :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
     """
     origin = {'origin': turn.cloud} if 'origin' in kind.table.c else {}
     differing = _differing(context, turn, kind, [row | origin for row in rows])
@@ -133,10 +132,7 @@ class RecordCheck:
         self.deferred: dict[str, tuple[str, str]] = {}
 
     def admit(self, batch: Sequence[Values], is_final: bool) -> list[Values]:
-        """Return the records that can be stored now.
-
-        :param is_final: see ``store``.
-        """
+        """Return the records that can be stored now."""
         foreign = self._foreign([row['uuid'] for row in batch])
         self.reasons |= foreign
         admitted = [row for row in batch if row['uuid'] not in foreign]
@@ -209,7 +205,6 @@ def delete(context: Context, turn: Turn, kind: Kind, uuids: Collection[str]) -> 
     """Delete records that a cloud no longer has, and return their number.
 
     :param kind: a kind of records that belong to nodes, or the kind of allocations.
-    :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
     """
     table = kind.table
     with context.write() as connection:

@@ -165,11 +165,7 @@ def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
         with context.write() as connection:
             if values.get('parent_node'):
                 values['parent_node'] = node_parents.resolved(context, connection, values)
-            inserted = connection.execute(sa.insert(tables.nodes).values(with_masks(tables.nodes, values)))
-            assert inserted.inserted_primary_key
-            node_providers.create(connection, inserted.inserted_primary_key.id)
-            change_feed.record(connection, change_feed.NODE, [values['uuid']])
-            history.record(connection, created(context, values, None))
+            insert(context, connection, values)
             if values.get('instance_uuid'):
                 reservations.claim(context, connection, values['uuid'], values['instance_uuid'])
             return read(connection, values['uuid'], columns(context, fields))
@@ -177,6 +173,19 @@ def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
         raise _duplicate(error, values) from error
     except db_exception.DBReferenceError as error:
         raise _no_chassis(values) from error
+
+
+def insert(context: Context, connection: sa.Connection, values: Values) -> None:
+    """Insert a node with its provider and the first entry of its history.
+
+    :param values: {column: value}.
+    :raises db_exception.DBDuplicateEntry: another node has a unique value.
+    """
+    inserted = connection.execute(sa.insert(tables.nodes).values(with_masks(tables.nodes, values)))
+    assert inserted.inserted_primary_key
+    node_providers.create(connection, inserted.inserted_primary_key.id)
+    change_feed.record(connection, change_feed.NODE, [values['uuid']])
+    history.record(connection, created(context, values, None))
 
 
 def created(context: Context, values: Values, moment: datetime.datetime | None) -> Values:
