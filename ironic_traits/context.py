@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import threading
+import types
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -96,8 +97,8 @@ class Parts(Process, Protocol):
     clouds: dict[str, Any]
 
     @property
-    def holder(self) -> Any:
-        """A placement.node_holder.NodeHolder, from a floor above."""
+    def holder(self) -> types.ModuleType:
+        """What requests call to hold nodes."""
 
     def snapshot(self) -> contextlib.AbstractContextManager[sa.Connection]:
         """Return a context manager of a connection for reading, of which all statements see the same moment."""

@@ -3,6 +3,7 @@
 import logging
 import os
 import threading
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from ironic_traits.inventory.records.inspection_rules import RuleCache, built_in
 from ironic_traits.inventory.search.node_index import NodeIndex
 from ironic_traits.inventory.search.search_places import Places
 from ironic_traits.inventory.traits.retired_traits import RetiredTraits
-from ironic_traits.placement.node_holder import NodeHolder
+from ironic_traits.placement import node_holder
 from ironic_traits.placement.trait_cache import TraitCache
 from ironic_traits.worker import wakeup
 
@@ -82,14 +83,14 @@ class Service:
         self.wake_worker: Callable[[], None] = self._wakeups.send
 
     @property
-    def holder(self) -> NodeHolder:
-        """What requests call to hold nodes."""
+    def holder(self) -> types.ModuleType:
+        """What requests call to hold nodes: a module with the functions of ``placement.node_holder``."""
         if not claims_any_nodes(self.conf):
-            return NodeHolder()
+            return node_holder
         # Imported late: without this option, no request needs anything of the mirror.
-        from ironic_traits.mirror.cloud_holder import CloudHolder
+        from ironic_traits.mirror import cloud_holder
 
-        return CloudHolder()
+        return cloud_holder
 
     def close(self) -> None:
         """Close the database connections and the socket that wakes the worker."""

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 from oslo_config import cfg
 
@@ -78,7 +78,7 @@ def follow(followers: Sequence[Follower]) -> None:
 
 
 def _adopt(context: Context, ident: str) -> None:
-    """Make a mirrored node this service's own. Print a warning if its driver is not enabled."""
+    """Make mirrored nodes this service's own, with the traits that they have in their cloud."""
     node = mirror_moves.adopt(context, ident)
     print(f'{node.uuid} is adopted')
     if node.driver not in context.service.drivers:
@@ -86,20 +86,24 @@ def _adopt(context: Context, ident: str) -> None:
 
 
 def _forget(context: Context, ident: str) -> None:
+    """Remove mirrored nodes. A running mirror stores them again."""
     print(f'{cloud_holder.forget(context, ident)} is removed')
 
 
 def _rewrite(context: Context, ident: str) -> None:
+    """Write traits again that another client has removed from nodes in their cloud."""
     traits = mirror_trait_writes.rewrite(context, ident)
     if traits:
         print(f'{ident}: {", ".join(traits)} will be written again')
 
 
 def _restore(context: Context, ident: str) -> None:
+    """Give nodes that were created again in their cloud the traits and vetoes that operators had set before."""
     print(f'{mirror_kept_nodes.restore(context, ident)} has got back what was kept')
 
 
 def _missing(context: Context, name: str) -> None:
+    """List the mirrored nodes that their clouds no longer show."""
     row = mirror_clouds.get(context, name)
     missing = mirror_deletions.find(context, name)
     for node in missing:
@@ -111,6 +115,7 @@ def _missing(context: Context, name: str) -> None:
 
 
 def _confirm_deletions(context: Context, name: str) -> None:
+    """Let the mirror delete the nodes that the clouds no longer show, or write traits there."""
     print(f'cloud {name}: {count(mirror_deletions.confirm(context, name))} will be deleted here')
 
 
@@ -119,6 +124,7 @@ def _confirm_writes(context: Context, name: str) -> None:
 
 
 def _preview(context: Context, name: str) -> None:
+    """Show which traits [mirror] write adds and removes in the clouds. Nothing is written."""
     mirror_clouds.get(context, name)
     pending = mirror_trait_writes.pending(context, name)
     nodes = [node for node in pending.values() if node.operations]
@@ -134,6 +140,9 @@ def _preview(context: Context, name: str) -> None:
 
 
 def _leftovers(context: Context, name: str) -> bool:
+    """List the traits and instances that this service has written to nodes in the clouds, and that are still there,
+    also after "forget" and "adopt". The clouds are only read. The exit status is 1 if there are any.
+    """
     setup.openstacksdk()
     try:
         left = leftovers.find(context, name)
@@ -151,46 +160,16 @@ def _leftovers(context: Context, name: str) -> bool:
     return bool(left.found)
 
 
-class _Command(NamedTuple):
-    """A command.
-
-    :ivar call: function of a context, and of a node (uuid or name) or the name of a cloud. If it returns true, the exit
-        status is 1.
-    :ivar about: what it does, as a sentence.
-    :ivar is_of_nodes: whether it is for nodes, and not for clouds.
-    """
-
-    call: Callable[[Context, str], bool | None]
-    about: str
-    is_of_nodes: bool = False
-
-
-_CONFIRM = 'Let the mirror delete the nodes that the clouds no longer show, or write traits there.'
-#: {name, and what follows it: _Command}.
-_COMMANDS = {
-    'adopt': _Command(
-        _adopt, "Make mirrored nodes this service's own, with the traits that they have in their cloud.", True
-    ),
-    'forget': _Command(_forget, 'Remove mirrored nodes. A running mirror stores them again.', True),
-    'rewrite': _Command(
-        _rewrite, 'Write traits again that another client has removed from nodes in their cloud.', True
-    ),
-    'restore': _Command(
-        _restore,
-        'Give nodes that were created again in their cloud the traits and vetoes that operators had set before.',
-        True,
-    ),
-    'preview': _Command(
-        _preview, 'Show which traits [mirror] write adds and removes in the clouds. Nothing is written.'
-    ),
-    'missing': _Command(_missing, 'List the mirrored nodes that their clouds no longer show.'),
-    'leftovers': _Command(
-        _leftovers,
-        'List the traits and instances that this service has written to nodes in the clouds, and that are still there, '
-        'also after "forget" and "adopt". The clouds are only read. The exit status is 1 if there are any.',
-    ),
-    f'confirm {mirror_clouds.DELETIONS}': _Command(_confirm_deletions, _CONFIRM),
-    f'confirm {mirror_clouds.WRITES}': _Command(_confirm_writes, _CONFIRM),
+_OF_NODES = {'adopt': _adopt, 'forget': _forget, 'rewrite': _rewrite, 'restore': _restore}
+#: {name, and what follows it: function of a context, and of a node (uuid or name) or a cloud}. Its docstring is the
+#: description of the command. If it returns true, the exit status is 1.
+_COMMANDS: dict[str, Callable[[Context, str], bool | None]] = {
+    **_OF_NODES,
+    'preview': _preview,
+    'missing': _missing,
+    'leftovers': _leftovers,
+    f'confirm {mirror_clouds.DELETIONS}': _confirm_deletions,
+    f'confirm {mirror_clouds.WRITES}': _confirm_writes,
 }
 
 
@@ -201,24 +180,24 @@ def _add_commands(subparsers: Any) -> None:
     """
     # oslo.config has set it.
     subparsers.required = False
-    for name, command in _COMMANDS.items():
+    for name, call in _COMMANDS.items():
         name, _, what = name.partition(' ')
-        if name not in subparsers.choices:
-            parser = subparsers.add_parser(name, help=command.about, description=command.about)
-            if what:
-                parser.add_argument('what', choices=[mirror_clouds.DELETIONS, mirror_clouds.WRITES])
-            if command.is_of_nodes:
-                parser.add_argument('nodes', nargs='*', metavar='NODE', help='uuid or name')
-                parser.add_argument(
-                    '--all', '-a', action='store_true', help='all mirrored nodes, or all nodes of --cloud'
-                )
+        if name in subparsers.choices:
+            continue
+        about = ' '.join((call.__doc__ or '').split())
+        parser = subparsers.add_parser(name, help=about, description=about)
+        if what:
+            parser.add_argument('what', choices=[mirror_clouds.DELETIONS, mirror_clouds.WRITES])
+        if name in _OF_NODES:
+            parser.add_argument('nodes', nargs='*', metavar='NODE', help='uuid or name')
+            parser.add_argument('--all', '-a', action='store_true', help='all mirrored nodes, or all nodes of --cloud')
 
 
 def _run_command(conf: cfg.ConfigOpts) -> None:
     """Run a command on nodes or clouds, each in its own transaction. Exit with 1 if one has failed."""
     name = ' '.join(filter(None, (conf.command.name, getattr(conf.command, 'what', None))))
-    command = _COMMANDS[name]
-    if command.is_of_nodes and bool(conf.command.nodes) == conf.command.all:
+    is_of_nodes = name in _OF_NODES
+    if is_of_nodes and bool(conf.command.nodes) == conf.command.all:
         sys.exit('Name nodes, or use --all.')
     # For "preview | head".
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -226,12 +205,12 @@ def _run_command(conf: cfg.ConfigOpts) -> None:
     with contextlib.closing(Service(conf)) as service:
         context = Context(service, None, 0, '')
         clouds = conf.cloud or [row.name for row in mirror_clouds.find(context)]
-        if not command.is_of_nodes and not clouds:
+        if not is_of_nodes and not clouds:
             sys.exit('No cloud is mirrored: use --cloud NAME.')
         has_failed = False
-        for subject in _nodes(context, conf) if command.is_of_nodes else clouds:
+        for subject in _nodes(context, conf) if is_of_nodes else clouds:
             try:
-                has_failed |= bool(command.call(context, subject))
+                has_failed |= bool(_COMMANDS[name](context, subject))
             except failures.Failure as failure:
                 has_failed = True
                 print(failure, file=sys.stderr)

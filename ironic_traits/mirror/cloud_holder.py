@@ -24,7 +24,9 @@ from ironic_traits.context import Context, Grant
 from ironic_traits.db.statements.annotations import Condition, Values
 from ironic_traits.inventory.core import exclusions
 from ironic_traits.inventory.core.mirror_claim_states import TAKEN, TAKING
-from ironic_traits.inventory.holds import allocate, mirror_claims, reservations
+from ironic_traits.inventory.holds import allocate as node_allocations
+from ironic_traits.inventory.holds import mirror_claims, reservations
+from ironic_traits.inventory.holds import reserve as node_reservations
 from ironic_traits.inventory.holds.reservations import Expiry
 from ironic_traits.inventory.holds.reserve import Reservations
 from ironic_traits.inventory.mirrored import mirror_moves
@@ -36,7 +38,6 @@ from ironic_traits.placement import allocations, node_claims
 from ironic_traits.placement import failures as placement_failures
 from ironic_traits.placement.allocations import Reshapes
 from ironic_traits.placement.consumers import Claim
-from ironic_traits.placement.node_holder import NodeHolder
 
 _Result = TypeVar('_Result')
 #: Seconds between two checks of a claim that another process settles.
@@ -57,45 +58,65 @@ class _OneNode(NodeRequest):
         return []
 
 
-class CloudHolder(NodeHolder):
-    """The holds of nodes, here and in the clouds of the nodes."""
+def reserve(context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry) -> Reservations:
+    """Reserve a node for each instance, as ``inventory.holds.reserve.reserve`` does.
 
-    def reserve(
-        self, context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry
-    ) -> Reservations:
-        def hold(request: NodeRequest) -> tuple[Reservations, list[str]]:
-            result = super(CloudHolder, self).reserve(context, instances, request, expiry)
-            return result, [row.uuid for row in result.rows]
+    :raises failures.ClaimUnconfirmed: it is not known whether a cloud holds its node.
+    """
 
-        return _hold(context, node_request, hold)
+    def hold(request: NodeRequest) -> tuple[Reservations, list[str]]:
+        result = node_reservations.reserve(context, instances, request, expiry)
+        return result, [row.uuid for row in result.rows]
 
-    def allocate(self, context: Context, values: Values, node_request: NodeRequest, fields: tuple[str, ...]) -> sa.Row:
-        def hold(request: NodeRequest) -> tuple[sa.Row, list[str]]:
-            row = super(CloudHolder, self).allocate(context, values, request, fields)
-            return row, [row.uuid]
+    return _hold(context, node_request, hold)
 
-        row = _hold(context, node_request, hold, is_claim_needed=True)
-        return allocate.read(context, row.uuid, fields) if row.node_uuid else row
 
-    def release(self, context: Context, holder: str) -> None:
-        _settle(context, mirror_claims.of_holders(context, [holder]))
+def allocate(context: Context, values: Values, node_request: NodeRequest, fields: tuple[str, ...]) -> sa.Row:
+    """Create an allocation, as ``inventory.holds.allocate.create`` does.
 
-    def replace(self, context: Context, demands: Sequence[Claim]) -> None:
-        needs_claim = functools.partial(claims_nodes, context.conf)
-        with context.read() as connection:
-            missing = node_claims.missing(connection, demands, needs_claim)
-        with _released(context, demands), contextlib.ExitStack() as held:
-            for consumer, node in missing:
-                _reserve_for(context, self, consumer, node, held)
-            allocations.replace(context, demands, needs_claim)
+    :raises failures.ClaimUnconfirmed: it is not known whether a cloud holds its node.
+    """
 
-    def reshape(self, context: Context, reshapes: Reshapes, demands: Sequence[Claim]) -> None:
-        with _released(context, demands):
-            allocations.reshape(context, reshapes, demands, functools.partial(claims_nodes, context.conf))
+    def hold(request: NodeRequest) -> tuple[sa.Row, list[str]]:
+        row = node_allocations.create(context, values, request, fields)
+        return row, [row.uuid]
 
-    def delete(self, context: Context, consumer: str) -> None:
-        super().delete(context, consumer)
-        _settle(context, mirror_claims.without_holders(context, [consumer]))
+    row = _hold(context, node_request, hold, is_claim_needed=True)
+    return node_allocations.read(context, row.uuid, fields) if row.node_uuid else row
+
+
+def release(context: Context, holder: str) -> None:
+    """Remove an instance from its nodes in their clouds, after its reservation or allocation has ended here.
+
+    :param holder: uuid of the reservation or of the allocation.
+    """
+    _settle(context, mirror_claims.of_holders(context, [holder]))
+
+
+def replace(context: Context, demands: Sequence[Claim]) -> None:
+    """Replace the allocations of consumers, as ``placement.allocations.replace`` does.
+
+    :raises failures.ClaimUnconfirmed: it is not known whether a cloud holds its node.
+    """
+    needs_claim = functools.partial(claims_nodes, context.conf)
+    with context.read() as connection:
+        missing = node_claims.missing(connection, demands, needs_claim)
+    with _released(context, demands), contextlib.ExitStack() as held:
+        for consumer, node in missing:
+            _reserve_for(context, consumer, node, held)
+        allocations.replace(context, demands, needs_claim)
+
+
+def reshape(context: Context, reshapes: Reshapes, demands: Sequence[Claim]) -> None:
+    """Replace inventories and allocations. Nodes that are new to a consumer must already be held in their clouds."""
+    with _released(context, demands):
+        allocations.reshape(context, reshapes, demands, functools.partial(claims_nodes, context.conf))
+
+
+def delete(context: Context, consumer: str) -> None:
+    """Delete all allocations of a consumer, and give its nodes back to their clouds."""
+    allocations.delete(context, consumer)
+    _settle(context, mirror_claims.without_holders(context, [consumer]))
 
 
 def _hold(
@@ -108,7 +129,6 @@ def _hold(
 
     :param hold: function that returns (result, uuids of the reservations or of the allocation).
     :param is_claim_needed: as for ``exclusions.current``.
-    :raises failures.ClaimUnconfirmed: it is not known whether a cloud holds its node.
     """
     excluded = exclusions.current(context, is_claim_needed)
     until = time.monotonic() + mirror_claims.seconds(context.conf)['taking']
@@ -127,7 +147,7 @@ def _hold(
         excluded = excluded.plus(lost)
 
 
-def _reserve_for(context: Context, holder: NodeHolder, consumer: str, node: str, held: contextlib.ExitStack) -> None:
+def _reserve_for(context: Context, consumer: str, node: str, held: contextlib.ExitStack) -> None:
     """Reserve a node for a consumer, which takes the node in its cloud.
 
     :param held: a callback is added to it that deletes the reservation.
@@ -136,7 +156,7 @@ def _reserve_for(context: Context, holder: NodeHolder, consumer: str, node: str,
     longest = context.conf.reservations.max_lifetime or float('inf')
     expiry = Expiry(seconds=int(min(context.conf.mirror.claim_seconds, longest)))
     try:
-        result = holder.reserve(context, [consumer], _OneNode(Grant(()), idents=(node,)), expiry)
+        result = reserve(context, [consumer], _OneNode(Grant(()), idents=(node,)), expiry)
     except _REFUSALS as failure:
         reason = ' '.join(each['message'] for each in failure.beside.get('reasons', ())) or str(failure)
         cloud = mirror_claims.cloud_of(context, node)

@@ -278,7 +278,7 @@ class Follower:
         is_complete = self._store_new(feed, newest)
         try:
             for page in feed.changes(lambda moment: self._written_before(feed, moment)):
-                is_complete &= self._store(feed, page)
+                is_complete &= self._storage.store(feed, page)
         except Lost:
             LOG.info('All %s of cloud %s are read again', feed.resource, self._turn.cloud)
             feed.restart(is_lost=True)
@@ -296,12 +296,12 @@ class Follower:
         """
         new = self._new(feed, newest)
         if len(new) < len(newest):
-            return self._store(feed, new)
+            return self._storage.store(feed, new)
         is_complete = True
         if newest:
             for page in feed.newest_pages():
                 new = self._new(feed, page)
-                is_complete &= self._store(feed, new)
+                is_complete &= self._storage.store(feed, new)
                 if len(new) < len(page):
                     break
         return is_complete
@@ -310,7 +310,7 @@ class Follower:
         """Store the next page of a pass over all items."""
         with self._storage.if_allowed(feed):
             page, advance = feed.read_page()
-            self._store(feed, page)
+            self._storage.store(feed, page)
             advance()
         values: dict[str, object] = (
             {'pass_nodes': feed.state.get('pass', {}).get('count')} if feed.resource == NODES else {}
@@ -328,13 +328,10 @@ class Follower:
         if len(missing) > _FEW:
             feed.restart()
         else:
-            self._store(feed, [item for uuid in sorted(missing) if (item := feed.get(uuid))])
-
-    def _store(self, feed: Feed, page: Sequence[Item]) -> bool:
-        return self._storage.store(feed, page)
+            self._storage.store(feed, [item for uuid in sorted(missing) if (item := feed.get(uuid))])
 
     def _store_node(self, uuid: str, document: Document) -> None:
-        self._store(self._feeds[NODES], [Item.read(uuid, document)])
+        self._storage.store(self._feeds[NODES], [Item.read(uuid, document)])
 
     def _new(self, feed: Feed, page: Sequence[Item]) -> list[Item]:
         """Return the items that are not stored, or were created again since."""
@@ -360,9 +357,8 @@ class Follower:
             LOG.warning('Cloud %s cannot be read: %s', self._turn.cloud, error)
         self._cloud.close()
         self._feeds = {}
-        requests, self._requests = self._cloud.requests - self._requests, self._cloud.requests
         try:
-            mirror_clouds.fail(self._service, self._turn, str(error), requests)
+            self._save(last_error=str(error), failing_since=mirror_clouds.FAILING_SINCE)
         except TurnLost:
             LOG.info('Another mirror follows cloud %s now', self._turn.cloud)
         except Exception as other:

@@ -27,6 +27,15 @@ def check_own(connection: sa.Connection, node: sa.Row) -> None:
         raise failures.NodeMirrored(node=node.uuid, cloud=node.origin, endpoint=endpoint)
 
 
+def check_mirrored(node: sa.Row) -> None:
+    """Raise InvalidState unless a node is mirrored.
+
+    :param node: row with ``uuid`` and ``origin``.
+    """
+    if not node.origin:
+        raise failures.InvalidState(reason=f'Node {node.uuid} is not mirrored.')
+
+
 def check_own_uuid(connection: sa.Connection, uuid: str) -> None:
     """Raise NodeMirrored if the node with a uuid exists and is mirrored."""
     columns = (tables.nodes.c.uuid, tables.nodes.c.origin)

@@ -25,6 +25,8 @@ _CLAIMS, _MISSING, _KEPT = tables.mirror_claims, tables.mirror_missing_nodes, ta
 DELETIONS, WRITES = 'deletions', 'writes'
 #: Maximum number of conflicts that are shown of a cloud.
 MAX_CONFLICTS = 1000
+#: The value of the column for clouds that cannot be read: since the first failure.
+FAILING_SINCE = sa.func.coalesce(_CLOUDS.c.failing_since, clock())
 
 
 class Turn(NamedTuple):
@@ -120,18 +122,6 @@ def save(service: Writer, turn: Turn, **values: Any) -> None:
         values['requests'] = _CLOUDS.c.requests + values['requests']
     with service.write() as connection:
         renew(connection, turn, **values)
-
-
-@retried
-def fail(service: Writer, turn: Turn, error: str, requests: int) -> None:
-    """Store that the cloud cannot be read now.
-
-    :param error: why, as a sentence.
-    :param requests: number of requests since the last time.
-    """
-    since = sa.func.coalesce(_CLOUDS.c.failing_since, clock())
-    with service.write() as connection:
-        renew(connection, turn, last_error=error, failing_since=since, requests=_CLOUDS.c.requests + requests)
 
 
 def report(

@@ -11,7 +11,7 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.types import read_clock
 from ironic_traits.deploy import states
-from ironic_traits.inventory.core import history
+from ironic_traits.inventory.core import history, origins
 from ironic_traits.inventory.core.single_node import MOMENT, take, write
 from ironic_traits.inventory.holds import mirror_claims
 from ironic_traits.inventory.mirrored import (
@@ -46,7 +46,7 @@ def mirrored(context: Context, clouds: Sequence[str], *conditions: Condition) ->
 def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
     with context.write() as connection:
         node = take(connection, ident, *_STATE)
-        _check_mirrored(node)
+        origins.check_mirrored(node)
         if node.reservation or node.provision_state in (*states.WORKING, *states.WAITING):
             state = node.provision_state
             reason = f'Node {node.uuid} cannot be adopted while work on it is in progress; it is in state "{state}".'
@@ -85,7 +85,7 @@ def forget(context: Context, ident: str) -> str:
     """
     with context.write() as connection:
         node = take(connection, ident, *_STATE)
-        _check_mirrored(node)
+        origins.check_mirrored(node)
         reason = mirror_deletions.holder(connection, node)
         claim = mirror_claims.open_of(connection, node.uuid)
         if claim and not reason:
@@ -110,11 +110,6 @@ def forget_cloud(context: Context, name: str) -> bool:
             allocations = tables.node_allocations
             connection.execute(sa.delete(allocations).where(allocations.c.origin == name))
         return is_deleted
-
-
-def _check_mirrored(node: sa.Row) -> None:
-    if not node.origin:
-        raise failures.InvalidState(reason=f'Node {node.uuid} is not mirrored.')
 
 
 def _renamed(before: Traits, source: str, hold: Hold) -> Edit:

@@ -12,14 +12,13 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from ironic_traits import failures
 from ironic_traits.changes import change_feed
 from ironic_traits.conf.mirror import write_of
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Writer, retried
 from ironic_traits.db.statements.types import clock, read_clock
-from ironic_traits.inventory.core import history
+from ironic_traits.inventory.core import history, origins
 from ironic_traits.inventory.core.single_node import read
 from ironic_traits.inventory.mirrored import mirror_clouds, mirror_written_traits, mirrored_nodes
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
@@ -178,8 +177,7 @@ def rewrite(context: Context, ident: str) -> list[str]:
     """
     with context.write() as connection:
         node = read(connection, ident, (_NODES.c.id, _NODES.c.uuid, _NODES.c.origin))
-        if not node.origin:
-            raise failures.InvalidState(reason=f'Node {node.uuid} is not mirrored.')
+        origins.check_mirrored(node)
         mirror_clouds.lock(connection, node.origin)
         records = mirror_written_traits.find(connection, [node.id]).get(node.id, {})
         traits = sorted(trait for trait, record in records.items() if record.state == REMOVED)

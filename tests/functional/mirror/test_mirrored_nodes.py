@@ -325,7 +325,8 @@ def test_mirror_is_shown(far, app, client):
     assert shown['lag_seconds'] < 60
     assert [each['uuid'] for each in shown['conflict_list']] == [UUIDS[0]]
 
-    mirror_clouds.fail(app.service, far.turn, 'It does not respond.', 1)
+    failing = {'failing_since': mirror_clouds.FAILING_SINCE, 'last_error': 'It does not respond.'}
+    mirror_clouds.save(app.service, far.turn, requests=1, **failing)
     shown = client.get('/v1/mirrors/far')
     assert (shown['state'], shown['last_error'], shown['requests']) == ('failing', 'It does not respond.', 1)
     assert 'mirror of far is failing, 1 nodes' in client.ask('GET', '/healthcheck?detailed').text
