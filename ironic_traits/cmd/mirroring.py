@@ -82,7 +82,7 @@ def _adopt(context: Context, ident: str) -> None:
     node = mirror_moves.adopt(context, ident)
     print(f'{node.uuid} is adopted')
     if node.driver not in context.service.drivers:
-        print(f'{node.uuid} cannot be deployed: its driver {node.driver!r} is not enabled here', file=sys.stderr)
+        print(f'{node.uuid} cannot be deployed: its driver {node.driver!r} is not enabled', file=sys.stderr)
 
 
 def _forget(context: Context, ident: str) -> None:
@@ -98,7 +98,7 @@ def _rewrite(context: Context, ident: str) -> None:
 
 
 def _restore(context: Context, ident: str) -> None:
-    """Give nodes that were created again in their cloud the traits and vetoes that operators had set before."""
+    """Restore what operators had set before: traits and vetoes of nodes that were created again in their cloud."""
     print(f'{mirror_kept_nodes.restore(context, ident)} has got back what was kept')
 
 
@@ -111,12 +111,12 @@ def _missing(context: Context, name: str) -> None:
         print(f'{node.name or "-"} {node.uuid}: missing since {node.since:%Y-%m-%d %H:%M:%S} UTC{confirmed}')
     print(f'cloud {name}: {count(len(missing))} of {row.nodes} missing')
     if row.missing_nodes:
-        print(f'To delete them here: ironic-traits-mirror --cloud {name} confirm deletions')
+        print(f'To delete them in this service: ironic-traits-mirror --cloud {name} confirm deletions')
 
 
 def _confirm_deletions(context: Context, name: str) -> None:
-    """Let the mirror delete the nodes that the clouds no longer show, or write traits there."""
-    print(f'cloud {name}: {count(mirror_deletions.confirm(context, name))} will be deleted here')
+    """Let the mirror delete the nodes that the clouds no longer show, or write traits in the clouds."""
+    print(f'cloud {name}: {count(mirror_deletions.confirm(context, name))} will be deleted in this service')
 
 
 def _confirm_writes(context: Context, name: str) -> None:

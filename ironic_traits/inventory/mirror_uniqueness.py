@@ -1,9 +1,9 @@
 """Values that only one item may have: names, instances and MAC addresses.
 
 In a cloud, each value is unique at each moment. But items are read one after another. If an item gets a value that
-another item of its cloud has here, the data of the other one is outdated. The item is *deferred*: the mirror reads both
-again, and stores them together. If the other item belongs to another cloud, or to this service itself, or if it still
-has the value, this is a *conflict*, which is reported.
+another item of its cloud has in this service, the data of the other one is outdated. The item is *deferred*: the mirror
+reads both again, and stores them together. If the other item belongs to another cloud, or to this service itself, or if
+it still has the value, this is a *conflict*, which is reported.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Stored(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """An item here that has a unique value.
+    """An item in this service that has a unique value.
 
     :ivar node_uuid: its node, or itself; None for an allocation without a node.
     :ivar origin: the cloud of the node, or of the allocation; None for this service itself.
@@ -63,9 +63,9 @@ def check(
     :param is_final: whether the data of all items of the cloud counts as current, so that no item is deferred.
     :returns: ({uuid of a deferred item: uuid of the outdated item}, {uuid: {column: Holder}} of conflicts).
     """
-    here = {name: _holders(connection, table, name, [row[name] for row in rows]) for name in columns(table)}
+    stored_holders = {name: _holders(connection, table, name, [row[name] for row in rows]) for name in columns(table)}
     taken: dict[str, dict[str, Holder]] = {}
-    for name in here:
+    for name in stored_holders:
         for uuid, newer in _repeated(rows, name).items():
             taken.setdefault(uuid, {})[name] = Holder(newer['uuid'], newer.get('node_uuid'), turn.cloud)
     deferred = {} if is_final else {uuid: uuid for uuid in taken}
@@ -74,13 +74,13 @@ def check(
         found = {
             (row['uuid'], name): holder
             for row in rows
-            for name, holders in here.items()
+            for name, holders in stored_holders.items()
             if row['uuid'] in stored and (holder := holders.get(row[name])) and holder.uuid not in stored
         }
         outdated = {uuid: holder.uuid for (uuid, _), holder in found.items() if holder.origin == turn.cloud}
         if is_final or not outdated:
             break
-        # What they have here stays as it is, so further items may have to be deferred.
+        # What they have in this service stays as it is, so further items may have to be deferred.
         deferred |= outdated
     for (uuid, name), holder in found.items():
         taken.setdefault(uuid, {})[name] = holder
@@ -88,7 +88,7 @@ def check(
 
 
 def _holders(connection: sa.Connection, table: sa.Table, name: str, values: Sequence[str | None]) -> dict[str, Holder]:
-    """Return the items here that have some values of a column, {value: Holder}."""
+    """Return the items in this service that have some values of a column, {value: Holder}."""
     nodes = tables.nodes
     node_uuid = table.c.get('node_uuid', nodes.c.uuid)
     origin = table.c.get('origin', nodes.c.origin)

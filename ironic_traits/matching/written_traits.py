@@ -1,11 +1,12 @@
-"""What becomes of the traits that this service has written to nodes of a cloud, when the nodes are read there.
+"""What becomes of the traits that this service has written to nodes of a cloud, when the nodes are read.
 
-Ironic does not say who has added a trait. So each trait that this service writes there has a record, which is stored
-before the request is sent. A trait with a record is this service's own there: the source ``mirror:CLOUD`` does not hold
-it, and it is removed there when no source here holds it any more. All others are left alone.
+Ironic does not say who has added a trait. So each trait that this service writes in the cloud has a record, which is
+stored before the request is sent. A trait with a record is this service's own in the cloud: the source ``mirror:CLOUD``
+does not hold it, and it is removed in the cloud when no source in this service holds it any more. All others are left
+alone.
 
-If another client there removes a trait that was written, it is not written again. If that client adds it again, it is
-theirs. So each hold of a source here is written there at most once, whatever others do.
+If another client of the cloud removes a trait that was written, it is not written again. If that client adds it again,
+it is theirs. So each hold of a source in this service is written in the cloud at most once, whatever others do.
 """
 
 import datetime
@@ -22,10 +23,10 @@ WRITTEN = 'written'
 REMOVING = 'removing'
 #: The cloud has refused the trait, and does not have it.
 REFUSED = 'refused'
-#: Another client has removed the trait there. It is left to them until a source here adds it again.
+#: Another client has removed the trait in the cloud. It is left to them until a source in this service adds it again.
 REMOVED = 'removed'
 STATES = (WRITING, WRITTEN, REMOVING, REFUSED, REMOVED)
-#: In these states, the trait is this service's own if the node has it there.
+#: In these states, the trait is this service's own if the node has it in the cloud.
 OURS = frozenset((WRITING, WRITTEN, REMOVING))
 
 #: The value of [mirror] write for the traits of all sources.
@@ -37,7 +38,7 @@ class Record(NamedTuple):
 
     :ivar state: one of STATES.
     :ivar since: when it got this state, or when the last request was sent.
-    :ivar reason: why the cloud does not have it as the sources here say, as a sentence; None if it does.
+    :ivar reason: why the cloud does not have it as the sources in this service say, as a sentence; None if it does.
     """
 
     state: str
@@ -56,7 +57,7 @@ def is_written(write: str, source: str) -> bool:
 
 
 def ours(records: Mapping[str, Record]) -> set[str]:
-    """Return the traits that are this service's own, if the node has them there.
+    """Return the traits that are this service's own, if the node has them in the cloud.
 
     :param records: {trait: Record} of a node.
     """
@@ -73,10 +74,10 @@ def after_read(
     """Return the records of a node that change because the node was read in the cloud.
 
     :param records: {trait: Record} before.
-    :param present: the traits that the node has there.
+    :param present: the traits that the node has in the cloud.
     :param holders: {trait: sources besides the mirror that hold it}.
     :param moment: the time now.
-    :param settled: what was written before this time must be there: another server there may be a little behind.
+    :param settled: what was written before this time must be visible. Other servers of the cloud may be a bit behind.
     :returns: {trait: Record; None if it is deleted}.
     """
     changes = {}
@@ -91,7 +92,7 @@ def _after_read(
     record: Record, is_present: bool, holders: list[str], moment: datetime.datetime, settled: datetime.datetime
 ) -> Record | None:
     if record.state == REFUSED:
-        # If another client there has added it, it is theirs.
+        # If another client of the cloud has added it, it is theirs.
         return None if is_present else record
     if record.state == REMOVED:
         if not holders:
@@ -108,4 +109,4 @@ def _after_read(
 
 
 def _removed(holders: list[str]) -> str:
-    return f'Another client has removed it there. Here it is held by {", ".join(holders)}.'
+    return f'Another client has removed it in the cloud. In this service it is held by {", ".join(holders)}.'

@@ -26,9 +26,9 @@ from ironic_traits.mirror.documents import Occupation
 
 LOG = logging.getLogger(__name__)
 
-#: Maximum number of concurrent requests to clouds for one request here.
+#: Maximum number of concurrent requests to clouds for one request of a client.
 _AT_ONCE = 8
-#: Why a hold here ends if the nodes of a request cannot be taken.
+#: Why a hold in this service ends if the nodes of a request cannot be taken.
 _REASON = 'the nodes of the request could not be held in their clouds'
 #: Messages of Ironic when the node has another instance, and when the instance is on another node.
 _TAKEN = re.compile(r'is associated with instance ([0-9a-f-]{36})')
@@ -124,7 +124,7 @@ class Attempt:
         return _not_taken(self._context, claim, answer)
 
     def _undo(self) -> None:
-        """End the claims, and the reservations or allocations that hold the nodes here."""
+        """End the claims, and the reservations or allocations that hold the nodes in this service."""
         for claim in self._claims:
             outcome = self._outcomes.get(claim.uuid, TakeOutcome())
             if outcome.has_instance:
@@ -141,7 +141,7 @@ def _taken(claim: sa.Row, cloud: Cloud, node: Occupation) -> TakeOutcome:
     """Return the outcome of a request that has set the instance. It depends on the state of the node in the cloud."""
     if node.provision_state == states.AVAILABLE and not node.maintenance:
         return TakeOutcome(has_instance=True)
-    # The data of the node here was outdated.
+    # The data of the node in this service was outdated.
     word = 'in maintenance' if node.maintenance else f'in provision state "{node.provision_state}"'
     has_instance = True
     with contextlib.suppress(Unreadable):

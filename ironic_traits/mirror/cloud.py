@@ -50,8 +50,8 @@ _SCOPE = 'requires a scope of'
 
 
 class Answer(NamedTuple):
-    """How a cloud has answered a request that changes something there. If it is neither done nor refused, its fate is
-    unknown: the cloud may have executed it.
+    """How a cloud has answered a request that changes something in the cloud. If it is neither done nor refused, its
+    fate is unknown: the cloud may have executed it.
 
     :ivar status: None without a response.
     :ivar text: the error message, which may be ''.

@@ -86,7 +86,7 @@ def allocate(context: Context, values: Values, node_request: NodeRequest, fields
 
 
 def release(context: Context, holder: str) -> None:
-    """Remove an instance from its nodes in their clouds, after its reservation or allocation has ended here.
+    """Remove an instance from its nodes in their clouds, after its reservation or allocation has ended in this service.
 
     :param holder: uuid of the reservation or of the allocation.
     """
@@ -125,7 +125,7 @@ def _hold(
     hold: Callable[[NodeRequest], tuple[_Result, list[str]]],
     is_claim_needed: bool = False,
 ) -> _Result:
-    """Call a function that holds nodes here, hold the nodes in their clouds, too, and return the function's result.
+    """Call a function that holds nodes in this service, hold them in their clouds, too, and return its result.
 
     :param hold: function that returns (result, uuids of the reservations or of the allocation).
     :param is_claim_needed: as for ``exclusions.current``.
@@ -200,9 +200,9 @@ def _await(context: Context, holder: str) -> None:
 
 
 def forget(context: Context, ident: str) -> str:
-    """Remove a mirrored node here, and return its uuid. If a hold has ended only here, end it in the cloud before.
+    """Remove a mirrored node, and return its uuid. If a hold has ended only in this service, end it in the cloud first.
 
-    :raises failures.InvalidState: the node is not mirrored, it is held here, or its instance cannot be removed there.
+    :raises failures.InvalidState: the node is not mirrored, it is held, or its instance cannot be removed in the cloud.
     """
     for claim in mirror_claims.of_node(context, ident):
         try:

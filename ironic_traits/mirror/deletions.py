@@ -1,4 +1,4 @@
-"""Deletes here what a cloud no longer has."""
+"""Deletes in this service what a cloud no longer has."""
 
 import logging
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from ironic_traits.mirror.feed import Feed, Meanwhile
 
 LOG = logging.getLogger(__name__)
 
-#: The resources whose items are deleted when the cloud has deleted them. (A chassis may be that of other nodes here.)
+#: The resources whose items are deleted when the cloud has deleted them. (A chassis may be that of other nodes, too.)
 DELETED = (mirrored_nodes.RESOURCE, 'portgroups', 'ports', mirrored_allocations.RESOURCE)
 #: {name of the resource: its table}.
 TABLES = {mirrored_nodes.RESOURCE: tables.nodes} | {name: kind.table for name, kind in mirrored_records.KINDS.items()}
@@ -33,7 +33,7 @@ class Deletions:
         return mirror_deletions.is_confirmed(self._context, self._turn.cloud)
 
     def compare(self, feed: Feed, meanwhile: Meanwhile = lambda: None) -> set[str]:
-        """Delete the items here that are not in the list of the cloud. Return the uuids that are only in the cloud."""
+        """Delete the items that are not in the list of the cloud. Return the uuids that are only in the cloud."""
         # Read before the uuids in the cloud: items that are stored in the meantime are not deleted.
         stored = mirrored_records.uuids(self._context, TABLES[feed.resource], self._turn.cloud)
         listed = feed.uuids(meanwhile)
@@ -43,8 +43,8 @@ class Deletions:
     def delete(self, feed: Feed, gone: Sequence[str], count: int) -> None:
         """Delete items, unless this has to wait for an operator.
 
-        :param gone: uuids of the items here that are not in the list of the cloud, sorted.
-        :param count: number of all items here.
+        :param gone: uuids of the items in this service that are not in the list of the cloud, sorted.
+        :param count: number of all items in this service.
         :raises Unreadable: the list lacks items that exist, or most of them.
         """
         if feed.resource == mirrored_nodes.RESOURCE:
@@ -66,11 +66,9 @@ class Deletions:
         gone = mirror_deletions.without_nodes(self._context, kind.table, gone)
         if kind.has_node and len(gone) > max(_FEW, _MOST * count):
             raise Unreadable(
-                f'{len(gone)} of {count} {feed.resource} are no longer there. If they were deleted, remove their nodes '
-                'with "ironic-traits-mirror forget"; otherwise, check what the user of the mirror may list.'
+                f'{len(gone)} of {count} {feed.resource} are no longer in the cloud. If they were deleted, remove '
+                'their nodes with "ironic-traits-mirror forget"; otherwise, check what the user of the mirror may list.'
             )
         if gone := feed.gone(gone):
             mirrored_records.delete(self._context, self._turn, kind, gone)
-            LOG.info(
-                '%d %s of cloud %s are deleted here: %s', len(gone), feed.resource, self._turn.cloud, ', '.join(gone)
-            )
+            LOG.info('Deleted %d %s of cloud %s: %s', len(gone), feed.resource, self._turn.cloud, ', '.join(gone))

@@ -109,7 +109,7 @@ def node(document: Document) -> MirroredNode:
         raise Odd(f'{_shown(names)} is not a list of traits.')
     traits = frozenset(name for name in names if isinstance(name, str) and is_trait(name))
     invalid = sorted(_shown(name) for name in names if not isinstance(name, str) or name not in traits)
-    problem = f'These are not traits here, and are left out: {", ".join(invalid)}.' if invalid else ''
+    problem = f'These are not traits in this service, and are left out: {", ".join(invalid)}.' if invalid else ''
     return MirroredNode(row, traits, problem)
 
 

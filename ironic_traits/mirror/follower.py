@@ -322,7 +322,7 @@ class Follower:
         self._save(**self._success(), **values)
 
     def _compare(self, feed: Feed) -> None:
-        """Delete the items that the cloud no longer has, and read those that are missing here."""
+        """Delete the items that the cloud no longer has, and read those that are missing in this service."""
         absent = dict.fromkeys(self._deletions.compare(feed, self._meanwhile))
         missing = mirrored_records.unknown(self._context, TABLES[feed.resource], self._turn.cloud, absent)
         if len(missing) > _FEW:

@@ -47,7 +47,7 @@ class InspectionReader:
         return len(inspections) == _AT_ONCE
 
     def _data(self, inspection: Inspection) -> InspectionData | None:
-        """Return the data of an inspection; None if the cloud has no data, or the data is invalid here."""
+        """Return the data of an inspection; None if the cloud has no data, or the data is invalid in this service."""
         try:
             document = self._cloud.get(f'/nodes/{inspection.uuid}/inventory')
         except NotFound:

@@ -1,4 +1,4 @@
-"""What this service has written to a cloud, and is still there. Nothing is changed."""
+"""What this service has written to a cloud, and is still on its nodes. Nothing is changed."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -15,7 +15,7 @@ class Leftover(NamedTuple):
     """What is left on a node of a cloud.
 
     :ivar traits: traits that this service has written, sorted.
-    :ivar instance: the ``instance_uuid`` that this service has set; None if it is not there.
+    :ivar instance: the ``instance_uuid`` that this service has set; None if it is not in the cloud.
     """
 
     uuid: str

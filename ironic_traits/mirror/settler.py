@@ -1,4 +1,4 @@
-"""Ends claims in their cloud: removes an ``instance_uuid`` that this service has set there.
+"""Ends claims in their cloud: removes an ``instance_uuid`` that this service has set in the cloud.
 
 It is removed only if it is still the instance of the claim, and no instance is deployed on the node. See
 ``ironic_traits/inventory/mirrored/mirror_settlements.py``.

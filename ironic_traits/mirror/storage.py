@@ -1,8 +1,8 @@
 """Stores the items of a cloud, and reads further items again where that is necessary.
 
-An item cannot be stored as long as another item has its name, instance or MAC address here, or before its node. Then
-both are read again, and stored together. A node with another instance is read again, too, if claims here may have
-changed it since.
+An item cannot be stored as long as another item has its name, instance or MAC address in this service, or before its
+node. Then both are read again, and stored together. A node with another instance is read again, too, if claims in this
+service may have changed it since.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ _CONFLICTS = 20
 
 
 class Storage:
-    """The items of one cloud here.
+    """The items of one cloud in this service.
 
     :param feeds: function that returns {resource: Feed}.
     """
@@ -76,7 +76,7 @@ class Storage:
             self._is_resolving = False
 
     def _resolve(self, feed: Feed, items: dict[str, Item | None], deferred: Deferred) -> Deferred:
-        """Store deferred items with those whose data here is outdated, and return those that are still deferred.
+        """Store deferred items with those whose data is outdated, and return those that are still deferred.
 
         :param items: those of the page, by uuid.
         """
@@ -111,7 +111,7 @@ class Storage:
         return current
 
     def _end(self, feed: Feed, gone: Collection[str]) -> None:
-        """Delete items that the cloud no longer has, and end the conflicts of those that are not here either."""
+        """Delete items that the cloud no longer has, and end the conflicts of those that are not stored."""
         if not gone:
             return
         if feed.resource == NODES:
@@ -140,20 +140,20 @@ class Storage:
         return stored.deferred
 
     def _converted(self, feed: Feed, page: Sequence[Item], convert: Callable[[Document], _Row]) -> list[_Row]:
-        """Return the rows of items. Those with values that cannot be stored are reported, and stay as they are here."""
+        """Return the rows of items. Those with values that cannot be stored are reported, and stay as they are."""
         rows: list[_Row] = []
         reasons = {}
         for each in page:
             try:
                 rows.append(convert(each.document))
             except documents.Odd as odd:
-                reasons[each.uuid] = f'It is left as it is here: {odd}'
+                reasons[each.uuid] = f'It is left as it is in this service: {odd}'
         if reasons:
             mirrored_nodes.report(self._context, self._turn, feed.resource, reasons)
         return rows
 
     def _store_allocations_of(self, page: Sequence[Values]) -> None:
-        """Read the allocations of nodes that are not stored here. Do not wait until allocations are due."""
+        """Read the allocations of nodes that are not stored in this service. Do not wait until allocations are due."""
         feed = self._feeds().get(ALLOCATIONS)
         if feed is None or feed.is_passing:
             return

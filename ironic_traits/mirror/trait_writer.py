@@ -1,9 +1,9 @@
-"""Writes the traits that sources here hold to the nodes of a cloud, and removes those that it has written.
+"""Writes the traits that sources in this service hold to the nodes of a cloud, and removes those that it has written.
 
-A node whose traits have changed here waits in a queue. When it is the node's turn, the writer reads it from the cloud,
-and stores it like any node that has changed there. Then it sends a request for each trait that differs. There are two
-kinds of failures. If the node is locked there, or a trait is refused, only this node is delayed. If nothing can be
-written at all, the writer pauses, and tries one node after each pause.
+A node whose traits have changed in this service waits in a queue. When it is the node's turn, the writer reads it from
+the cloud, and stores it like any node that has changed in the cloud. Then it sends a request for each trait that
+differs. There are two kinds of failures. If the node is locked in the cloud, or a trait is refused, only this node is
+delayed. If nothing can be written at all, the writer pauses, and tries one node after each pause.
 """
 
 import logging
@@ -26,9 +26,9 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds after which all nodes are compared, in case a change was not noticed.
 _COMPARE_SECONDS = 3600
-#: Seconds until a trait that the cloud refuses is tried again: at first, and at most. A change here does not wait.
+#: Seconds until a trait that the cloud refuses is tried again: at first, and at most. A change does not wait.
 _REFUSED_SECONDS = (600, 86400)
-#: The same, for a node that the cloud no longer has, and that will be deleted here.
+#: The same, for a node that the cloud no longer has, and that will be deleted in this service.
 _GONE_SECONDS = (60, 3600)
 
 
@@ -85,7 +85,7 @@ class TraitWriter:
         return bool(self._pause.failures)
 
     def hurry(self) -> None:
-        """Look for changes here at the next step."""
+        """Look for changes in this service at the next step."""
         self._changes_at = 0.0
 
     @property
@@ -154,7 +154,7 @@ class TraitWriter:
             self._store(uuid, document)
             node.lock = document.get('reservation')
         except NotFound:
-            # The comparison of all uuids will delete it here.
+            # The comparison of all uuids will delete it in this service.
             self._end_round(node, _GONE_SECONDS)
         except Unreadable as error:
             self._end_round(node, self._retry)
@@ -213,7 +213,7 @@ class TraitWriter:
         try:
             traits = self._cloud.get(f'/nodes/{operation.uuid}').get('traits')
         except NotFound:
-            # The comparison of all uuids will delete it here.
+            # The comparison of all uuids will delete it in this service.
             node.delay = _GONE_SECONDS
             return Outcome(operation.state == REMOVING, True)
         except Unreadable:

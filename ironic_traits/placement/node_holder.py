@@ -13,7 +13,7 @@ __all__ = ('allocate', 'delete', 'release', 'replace', 'reserve', 'reshape')
 
 
 def release(context: Context, holder: str) -> None:
-    """End what a reservation or an allocation has held outside of this service. It has ended here.
+    """End what a reservation or an allocation has held outside of this service. It has ended in this service.
 
     :param holder: its uuid.
     """

@@ -214,7 +214,7 @@ def _sampled_mirrors(client):
     moment = mirror_clouds.now(service)
     reached = {'endpoint': 'https://ironic.example.com/v1/', 'version': '1.109', 'requests': 12, 'write_queue': 0}
     mirror_clouds.save(service, turn, **reached, passed_at=moment, current_at=moment)
-    reason = 'This service has a node named rack1-1: here, it has no name.'
+    reason = 'This service has a node named rack1-1: the mirrored node has no name.'
     mirrored_nodes.report(Context(service, None, 0, ''), turn, 'nodes', {f'{samples.RECORD}f': reason})
     lag = {'lag_seconds': 1.5}
     yield 'mirrors-list', {'mirrors': [each | lag for each in client.get('/v1/mirrors')['mirrors']]}

@@ -26,10 +26,11 @@ HELD = sa.or_(
     sa.exists().where(tables.node_allocations.c.uuid == _CLAIMS.c.holder_uuid).correlate(_CLAIMS),
     ALLOCATED,
 )
-#: Condition on claims: the node is held only here or only in its cloud, or may be.
+#: Condition on claims: the node is held only in this service or only in its cloud, or may be.
 UNSETTLED = sa.or_(_CLAIMS.c.state.in_((TAKING, UNDOING)), sa.and_(_CLAIMS.c.state == TAKEN, ~HELD))
 _HAS_INSTANCE = sa.exists().where(
     tables.nodes.c.uuid == _CLAIMS.c.node_uuid, tables.nodes.c.instance_uuid == _CLAIMS.c.instance_uuid
 )
-#: Condition on claims: an allocation in Placement holds the node here, and the node is not held in its cloud any more.
+#: Condition on claims: an allocation in Placement holds the node in this service, and the node is not held in its cloud
+#: any more.
 HELD_HERE_ONLY = sa.and_(_CLAIMS.c.state == LOST, ALLOCATED, ~_HAS_INSTANCE.correlate(_CLAIMS))

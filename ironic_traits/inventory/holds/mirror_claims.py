@@ -1,24 +1,25 @@
-"""Claims: mirrored nodes that are held in their cloud, too, by their ``instance_uuid`` there (``[mirror] claims``).
+"""Claims: mirrored nodes that are held in their cloud, too, by their ``instance_uuid`` (``[mirror] claims``).
 
-The transaction that holds a mirrored node here, for a reservation or an allocation, inserts a claim. The node is taken
-there only after the commit. If a process is killed in between, the claim shows what has to be settled
-(``mirror_settlements``). When its holder (the reservation or the allocation) ends or expires, the claim is not changed:
-the missing holder is the reason to settle it. If its instance has allocated the node in Placement by then, this
-allocation holds the claim.
+The transaction that holds a mirrored node in this service, for a reservation or an allocation, inserts a claim. The
+node is taken in the cloud only after the commit. If a process is killed in between, the claim shows what has to be
+settled (``mirror_settlements``). When its holder (the reservation or the allocation) ends or expires, the claim is not
+changed: the missing holder is the reason to settle it. If its instance has allocated the node in Placement by then,
+this allocation holds the claim.
 
 =============  =========================================================================================================
 state          meaning
 =============  =========================================================================================================
-``taking``     held here, and perhaps there. It is settled if it is not ``taken`` before its deadline
+``taking``     held in this service, and perhaps in the cloud. It is settled if it is not ``taken`` before its deadline
 ``taken``      held on both sides, as long as its holder exists
 ``undoing``    a process settles it, until its deadline; after that, another one may
 ``watched``    undone before it was ``taken``. Until its deadline, a late effect of the request is undone, too
-``lost``       another client has removed the instance there, and an allocation in Placement holds the node here. The
-               deadline is the time of this discovery. It is ``taken`` if the node gets the instance there again
+``lost``       another client has removed the instance in the cloud, and an allocation in Placement holds the node in
+               this service. The deadline is the time of this discovery. It is ``taken`` if the node gets the instance
+               again
 =============  =========================================================================================================
 
-A claim is open in all states but the last two. While it is open, the node has the instance here, so that the node is
-not offered to others.
+A claim is open in all states but the last two. While it is open, the node has the instance in this service, so that the
+node is not offered to others.
 """
 
 import datetime
@@ -65,9 +66,9 @@ class Holding(NamedTuple):
 def seconds(conf: Any) -> dict[str, float]:
     """Return how long the parts of a claim may take.
 
-    :returns: ``request``: one request to the cloud; ``taking``: from the hold here to the end of all requests;
-        ``undoing``: all requests of one attempt to settle it. The first two fit into [mirror] claim_seconds, with time
-        left to settle the claim.
+    :returns: ``request``: one request to the cloud; ``taking``: from the hold in this service to the end of all
+        requests; ``undoing``: all requests of one attempt to settle it. The first two fit into [mirror] claim_seconds,
+        with time left to settle the claim.
     """
     whole = conf.mirror.claim_seconds
     return {'request': whole / 3, 'taking': whole * 2 / 3, 'undoing': whole}

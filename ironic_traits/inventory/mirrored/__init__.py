@@ -1,1 +1,1 @@
-"""Nodes and records of other clouds: what the mirror stores, writes there, and holds there."""
+"""Nodes and records of other clouds: what the mirror stores, and what it writes and holds in the clouds."""

@@ -42,7 +42,7 @@ class Admission:
     :param limit: maximum number of traits of a node.
     :param held: {uuid: why the node that is stored must stay, as a sentence}, of nodes that were created again.
     :ivar reasons: {uuid: what conflicts, as sentences}.
-    :ivar deferred: {uuid of a node that is stored later: uuid of the node whose data here is outdated}.
+    :ivar deferred: {uuid of a node that is stored later: uuid of the node whose data in this service is outdated}.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Admission:
         return [self._without(node, taken.get(node.row['uuid'], {})) for node in stored]
 
     def _uuid_if_moved(self, node: MirroredNode) -> str | None:
-        """Return the uuid of a node that has another instance here; None for other nodes."""
+        """Return the uuid of a node that has another instance in this service; None for other nodes."""
         row = self._present.get(node.row['uuid'])
         return row.uuid if row and row.instance_uuid != node.row['instance_uuid'] else None
 
@@ -87,7 +87,7 @@ class Admission:
         return node._replace(traits=(node.traits & others) | frozenset(further[:room]))
 
     def check_holders(self, uuids: Collection[str]) -> None:
-        """Report the nodes that have an instance in the cloud, and are held for another instance here."""
+        """Report the nodes that have an instance in the cloud, and are held for another instance in this service."""
         reserved = (
             sa.select(tables.reservations.c.instance_uuid)
             .where(tables.reservations.c.node_uuid == _NODES.c.uuid, LIVE)
@@ -114,7 +114,7 @@ class Admission:
         return False
 
     def _without(self, node: MirroredNode, holders: Mapping[str, Holder]) -> MirroredNode:
-        """Return a node without the values that other nodes here have.
+        """Return a node without the values that other nodes in this service have.
 
         Without its instance, a node looks free, so it is in maintenance.
         """
@@ -122,9 +122,9 @@ class Admission:
         for name, holder in holders.items():
             who, value = owner(holder.origin), node.row[name]
             if name == 'name':
-                reason = f'{who} has a node named {value}: here, it has no name.'
+                reason = f'{who} has a node named {value}: the mirrored node has no name.'
             else:
-                reason = f'{who} has instance {value} on node {holder.uuid}: here, it is in maintenance.'
+                reason = f'{who} has instance {value} on node {holder.uuid}: the mirrored node is in maintenance.'
                 changes |= {'maintenance': True, 'maintenance_reason': reason}
             changes[name] = None
             self._add(node, reason)

@@ -43,7 +43,7 @@ class Turn(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The source that holds the traits that nodes of the cloud have there."""
+        """The source that holds the traits that nodes have in the cloud."""
         return MIRROR + self.cloud
 
 
@@ -161,7 +161,7 @@ def _of(cloud: str, uuids: Collection[str]) -> sa.Select:
 def conflicting(context: Reader, cloud: str, after: str, limit: int) -> Sequence[sa.Row]:
     """Return some items of a cloud with conflicts, [row with ``uuid`` and ``resource``, …], sorted by uuid.
 
-    Without the nodes whose uuids are those of other nodes here: these conflicts seldom end, and may be many.
+    Without the nodes whose uuids are those of other nodes in this service: these conflicts seldom end, and may be many.
 
     :param after: a uuid; '' to begin.
     """
@@ -266,7 +266,9 @@ def _conflicts(cloud: str) -> sa.CompoundSelect:
         .where(written.cloud == cloud, written.state.in_(_PROBLEMS), written.reason.is_not(None))
     )
     claims = _CLAIMS.c
-    reason = sa.literal('Another client has removed its instance there. In Placement here, it is allocated to ')
+    reason = sa.literal(
+        'Another client has removed its instance in the cloud. In Placement of this service, it is allocated to '
+    )
     lost = sa.select(
         claims.node_uuid, sa.literal_column("'nodes'"), no_trait, reason + claims.instance_uuid + '.', claims.deadline
     ).where(claims.cloud == cloud, HELD_HERE_ONLY)
@@ -276,10 +278,13 @@ def _conflicts(cloud: str) -> sa.CompoundSelect:
     return sa.union_all(conflicts.where(columns.cloud == cloud), traits, lost, gone, other)
 
 
-_GONE = 'The cloud no longer shows it. Its deletion here waits for you: "ironic-traits-mirror confirm deletions".'
+_GONE = (
+    'The cloud no longer shows it. Its deletion in this service waits for you: '
+    '"ironic-traits-mirror confirm deletions".'
+)
 _OTHER = (
-    'It was deleted there, and created again with this uuid: it may be another machine. "ironic-traits-mirror restore" '
-    'gives it what operators had set on the node before.'
+    'It was deleted in the cloud, and created again with this uuid: it may be another machine. '
+    '"ironic-traits-mirror restore" gives it what operators had set on the node before.'
 )
 
 
@@ -300,7 +305,7 @@ def state(row: sa.Row) -> str:
 
 
 def waits_for(row: sa.Row) -> list[str]:
-    """Return what an operator has to confirm: ``deletions`` of nodes here, and ``writes`` of traits in the cloud."""
+    """Return what an operator has to confirm: ``deletions`` of nodes, and ``writes`` of traits in the cloud."""
     writes = [WRITES] if row.passed_at and row.write and row.write != row.confirmed_writes else []
     return ([DELETIONS] if row.missing_nodes else []) + writes
 

@@ -24,7 +24,7 @@ from ironic_traits.matching.sources import MIRROR
 LOG = logging.getLogger(__name__)
 
 _NODES, _MISSING = tables.nodes, tables.mirror_missing_nodes
-#: The nodes of a cloud that are missing there.
+#: The nodes that their cloud no longer shows.
 _OF_CLOUD = _NODES.join(_MISSING, _MISSING.c.node_id == _NODES.c.id)
 
 
@@ -34,7 +34,7 @@ def waiting(context: Context, turn: Turn, gone: Collection[str], limit: float) -
 
     As long as any deletion waits, all further ones do: they may have the same cause.
 
-    :param gone: uuids of all nodes of the cloud here that the cloud no longer shows.
+    :param gone: uuids of all nodes of the cloud in this service that the cloud no longer shows.
     :param limit: number of nodes that are deleted without a confirmation.
     """
     with context.write() as connection:
@@ -53,7 +53,7 @@ def waiting(context: Context, turn: Turn, gone: Collection[str], limit: float) -
         if values:
             connection.execute(sa.insert(_MISSING), values)
             LOG.warning(
-                'Cloud %s no longer shows %d nodes. They stay here until you confirm their deletion: '
+                'Cloud %s no longer shows %d nodes. They stay in this service until you confirm their deletion: '
                 'ironic-traits-mirror --cloud %s missing',
                 *(turn.cloud, len(unconfirmed), turn.cloud),
             )
@@ -120,11 +120,11 @@ def end_replaced(
     moment: datetime.datetime,
     nodes: tuple[Mapping[str, datetime.datetime | None], dict[str, sa.Row]],
 ) -> dict[str, str]:
-    """Delete the nodes here that were deleted in the cloud, and created again with their uuids.
+    """Delete the nodes in this service that were deleted in the cloud, and created again with their uuids.
 
-    :param nodes: ({uuid: when the node of the cloud was created}, {uuid: row of the node here}). The rows of deleted
-        nodes are removed.
-    :returns: {uuid: why the node here stays, as a sentence}.
+    :param nodes: ({uuid: when the node of the cloud was created}, {uuid: row of the node in this service}). The rows of
+        deleted nodes are removed.
+    :returns: {uuid: why the node in this service stays, as a sentence}.
     """
     created, present = nodes
     held = {}
@@ -144,7 +144,7 @@ _REPLACED = 'The cloud has deleted the node, and created another one with its uu
 
 
 def end(context: Context, connection: sa.Connection, node: sa.Row, moment: datetime.datetime, cause: str) -> str | None:
-    """Delete a mirrored node. If it is held here, put it into maintenance instead.
+    """Delete a mirrored node. If it is held in this service, put it into maintenance instead.
 
     :param node: result of ``mirrored_nodes.take_many``.
     :param cause: why, as a sentence without its full stop.
@@ -154,7 +154,7 @@ def end(context: Context, connection: sa.Connection, node: sa.Row, moment: datet
     if held is None:
         remove(context, connection, node, moment, MIRROR + node.origin)
         return None
-    reason = f'{cause}. It is kept while it is held here: {held}'
+    reason = f'{cause}. It is kept while it is held in this service: {held}'
     changes = {'maintenance': True, 'maintenance_reason': reason}
     write(connection, node, changes)
     return reason
@@ -176,11 +176,11 @@ def remove(
     until = f' If it returns within {context.conf.mirror.keep_deleted} days, it gets back: {kept}.' if kept else ''
     event = f'The node was deleted.{until}'
     history.record(connection, history.entry(context, node.uuid, moment, history.NODE, event, source=source))
-    LOG.info('Node %s of cloud %s is deleted here.%s', node.uuid, node.origin, until)
+    LOG.info('Node %s of cloud %s is deleted in this service.%s', node.uuid, node.origin, until)
 
 
 def holder(connection: sa.Connection, node: sa.Row) -> str | None:
-    """Return the holder of a node here, as a sentence; None if it has none.
+    """Return the holder of a node in this service, as a sentence; None if it has none.
 
     :param node: row of a locked node, with ``id`` and ``uuid``.
     """

@@ -1,4 +1,4 @@
-"""What operators and rules here did to mirrored nodes that were deleted. A node that returns gets it back.
+"""What operators and rules in this service did to mirrored nodes that were deleted. A node that returns gets it back.
 
 Kept are the traits with their sources, except those of the cloud, which are read again; the vetoes; the data of
 inspections, and the expectations that the node did not meet; and the traits and aggregates of its provider. The history
@@ -42,7 +42,7 @@ _OF_PROVIDER = (tables.resource_provider_traits, tables.resource_provider_aggreg
 
 
 def keep(context: Context, connection: sa.Connection, node: sa.Row, moment: datetime.datetime) -> str:
-    """Keep what was done to a node here, before it is deleted.
+    """Keep what was done to a node in this service, before it is deleted.
 
     :param node: row with ``id``, ``uuid``, ``origin`` and ``created_at``.
     :param moment: time of the deletion, by the database's clock.

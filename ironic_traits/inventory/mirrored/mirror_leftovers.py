@@ -1,8 +1,8 @@
 """What this service has written to clouds: traits, and the instances of claims.
 
 While a node is mirrored, ``mirror_written_traits`` and ``mirror_claims`` have it. When that ends, what may still be in
-the cloud is kept here, without a reference to the node. A node that returns within [mirror] keep_deleted gets back the
-records of its traits.
+the cloud is kept in this service, without a reference to the node. A node that returns within [mirror] keep_deleted
+gets back the records of its traits.
 """
 
 import datetime
@@ -42,7 +42,7 @@ def _written(traits: sa.ColumnElement[bool], claims: sa.ColumnElement[bool]) -> 
     of_claims = sa.select(_CLAIMS.c.cloud, _CLAIMS.c.node_uuid, sa.literal(INSTANCE), _CLAIMS.c.instance_uuid)
     return sa.union(
         of_traits.join(_NODES, _NODES.c.id == _TRAITS.c.node_id).where(traits, _TRAITS.c.state.in_(OURS)),
-        # Another client has removed the instance of a lost claim there.
+        # Another client has removed the instance of a lost claim in the cloud.
         of_claims.where(claims, _CLAIMS.c.state != LOST),
     )
 
@@ -66,7 +66,7 @@ def forget(connection: sa.Connection, cloud: str, uuid: str) -> None:
 
 
 def find(context: Reader, cloud: str) -> dict[str, dict[str, set[str]]]:
-    """Return what this service has written to a cloud, and may be left there.
+    """Return what this service has written to a cloud, and may be left.
 
     :returns: {uuid of a node: {TRAIT or INSTANCE: names of traits, or uuids of instances}}.
     """

@@ -33,7 +33,7 @@ _STATE = (
 
 
 def mirrored(context: Context, clouds: Sequence[str], *conditions: Condition) -> list[str]:
-    """Return the uuids of mirrored nodes, in the order in which they were created here.
+    """Return the uuids of mirrored nodes, in the order in which they were created in this service.
 
     :param clouds: names of clouds; empty for all.
     """
@@ -52,7 +52,7 @@ def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
             reason = f'Node {node.uuid} cannot be adopted while work on it is in progress; it is in state "{state}".'
             raise failures.InvalidState(reason=reason)
         mirror_leftovers.keep(connection, node)
-        # If the node's allocation is not stored here, its instance still holds the node.
+        # If the node's allocation is not stored in this service, its instance still holds the node.
         changes = {'origin': None, 'origin_conductor': None, 'allocation_uuid': None}
         changes |= mirrored_allocations.adopt(connection, node)
         changes |= mirror_claims.adopt(connection, node)
@@ -81,7 +81,7 @@ def adopt(context: Context, ident: str) -> sa.Row:
 def forget(context: Context, ident: str) -> str:
     """Remove a mirrored node, and return its uuid.
 
-    :raises failures.InvalidState: the node is not mirrored, or it is held here.
+    :raises failures.InvalidState: the node is not mirrored, or it is held in this service.
     """
     with context.write() as connection:
         node = take(connection, ident, *_STATE)
@@ -91,14 +91,16 @@ def forget(context: Context, ident: str) -> str:
         if claim and not reason:
             reason = f'It is held in cloud {node.origin} for instance {claim.instance_uuid}, which is being undone.'
         if reason:
-            raise failures.InvalidState(reason=f'Node {node.uuid} cannot be removed while it is held here: {reason}')
+            raise failures.InvalidState(
+                reason=f'Node {node.uuid} cannot be removed while it is held in this service: {reason}'
+            )
         mirror_deletions.remove(context, connection, node, node.moment, None)
         return node.uuid
 
 
 @retried
 def forget_cloud(context: Context, name: str) -> bool:
-    """Delete the data of a cloud without nodes here, unless a mirror follows it. Return whether it was deleted."""
+    """Delete the data of a cloud without mirrored nodes, unless a mirror follows it. Return whether it was deleted."""
     columns = tables.mirror_clouds.c
     has_nodes = sa.exists().where(_NODES.c.origin == columns.name)
     with context.write() as connection:

@@ -1,6 +1,6 @@
 """Ends claims in the database, according to the state of their nodes in the cloud (``mirror_claims``).
 
-``ironic_traits/mirror/settler.py`` sends the HTTP requests to the cloud, between the transactions here.
+``ironic_traits/mirror/settler.py`` sends the HTTP requests to the cloud, between these transactions.
 """
 
 import datetime
@@ -52,8 +52,8 @@ _DUE = sa.or_(
 class Finding(NamedTuple):
     """The state of a claim's node in its cloud.
 
-    :ivar instance: its ``instance_uuid`` there; None if it has no instance, or does not exist there.
-    :ivar is_deployed: whether the instance of the claim is deployed there, or is being deployed.
+    :ivar instance: its ``instance_uuid`` in the cloud; None if it has no instance, or does not exist in the cloud.
+    :ivar is_deployed: whether the instance of the claim is deployed in the cloud, or is being deployed.
     """
 
     instance: str | None
@@ -116,10 +116,10 @@ def forget(context: Context, cloud: str) -> int:
 
 @retried
 def end(context: Context, claim: sa.Row, finding: Finding, reason: str) -> bool:
-    """End a claim, and the reservation or allocation that holds the node here, in one transaction.
+    """End a claim, and the reservation or allocation that holds the node in this service, in one transaction.
 
     :param claim: row of ``mirror_claims`` with ``is_held``: the result of ``begin``, or of another read.
-    :param finding: the state of the node in the cloud, after the instance was removed there if necessary.
+    :param finding: the state of the node in the cloud, after the instance was removed if necessary.
     :param reason: why the reservation or the allocation ends, as the end of a sentence.
     :returns: whether the claim was open, and not released meanwhile.
     """
@@ -166,7 +166,7 @@ def _lose(context: Context, connection: sa.Connection, claim: sa.Row, node: sa.R
     if connection.execute(sa.update(_CLAIMS).where(*same).values(state=LOST, deadline=node.moment)).rowcount:
         event = (
             f'Instance {claim.instance_uuid} was removed from the node in cloud {claim.cloud}, and has allocated it in '
-            f'Placement: it is held here only.'
+            f'Placement: it is held in this service only.'
         )
         columns = {'severity': history.WARNING}
         history.record(
@@ -196,7 +196,7 @@ def _end_holder(
 
 
 def _unless_elsewhere(connection: sa.Connection, instance: str | None) -> str | None:
-    """Return an instance; None if a node here has it already. The mirror reports this conflict."""
+    """Return an instance; None if a node in this service has it already. The mirror reports this conflict."""
     present = sa.select(_NODES.c.id).where(_NODES.c.instance_uuid == instance)
     return None if instance is None or connection.scalar(present) else instance
 

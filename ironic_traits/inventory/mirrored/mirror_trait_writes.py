@@ -115,7 +115,7 @@ def end(context: Writer, turn: Turn, operation: Operation, outcome: Outcome, err
 
     :param error: why no traits can be written to the cloud now, as a sentence; None if they can.
     """
-    # DBReferenceError: the node was deleted here during the request.
+    # DBReferenceError: the node was deleted in this service during the request.
     with contextlib.suppress(db_exception.DBReferenceError):
         _end(context, turn, operation, outcome, error)
 
@@ -159,7 +159,7 @@ def note(context: Context, turn: Turn, uuid: str, traits: Mapping[str, Collectio
 
 @retried
 def save_queue(service: Writer, turn: Turn, length: int | None) -> None:
-    """Store how many nodes of a cloud wait for traits to be written there.
+    """Store how many nodes of a cloud wait for their traits to be written.
 
     :param length: the number of nodes; None if traits are not written to this cloud.
     """

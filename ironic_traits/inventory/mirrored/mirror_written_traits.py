@@ -29,8 +29,8 @@ class Pending:
     :ivar node_id: primary key of the node.
     :ivar uuid: uuid of the node.
     :ivar name: name of the node, or None.
-    :ivar add: traits that sources here hold, and the node does not have there.
-    :ivar remove: traits that this service has written, and that no source here holds any more.
+    :ivar add: traits that sources in this service hold, and the node does not have in the cloud.
+    :ivar remove: traits that this service has written, and that no source in this service holds any more.
     :ivar wait: traits to remove as soon as the request that adds them has certainly ended.
     :ivar forget: traits whose records are outdated.
     """
@@ -58,7 +58,7 @@ def find(connection: sa.Connection, node_ids: Collection[int]) -> dict[int, dict
     return records
 
 
-#: The records of a node, the traits that it has in the cloud, and its traits here.
+#: The records of a node, the traits that it has in the cloud, and its traits in this service.
 Facts = tuple[Mapping[str, Record], AbstractSet[str], Traits]
 
 
@@ -70,7 +70,7 @@ def after_read(context: Context, moment: datetime.datetime, facts: Facts) -> dic
 
 
 def follow(context: Context, connection: sa.Connection, node: sa.Row, moment: datetime.datetime, facts: Facts) -> None:
-    """Change the records of a node that was read. If traits were removed there, add an entry to its history.
+    """Change the records of a node that was read. If traits were removed in the cloud, add an entry to its history.
 
     :param node: row with ``id``, ``uuid`` and ``origin`` of a node that is locked.
     """
@@ -82,7 +82,8 @@ def follow(context: Context, connection: sa.Connection, node: sa.Row, moment: da
     ]
     if removed:
         event = (
-            f'Another client has removed traits in cloud {node.origin} that sources here hold: {", ".join(removed)}.'
+            f'Another client has removed traits in cloud {node.origin} that sources in this service hold: '
+            f'{", ".join(removed)}.'
         )
         columns = {'severity': history.WARNING, 'source': MIRROR + node.origin}
         history.record(connection, history.entry(context, node.uuid, moment, history.NODE, event, **columns))
@@ -184,7 +185,7 @@ class _Holds:
         self._of_cloud = [row.id for row in writers if row.source == self._source]
         self._has_unknown = written_traits.is_written(scope, OPERATOR)
 
-    def here(self, since: sa.ColumnElement | None = None) -> Condition:
+    def in_service(self, since: sa.ColumnElement | None = None) -> Condition:
         """Return the condition that a source whose traits are written holds the trait.
 
         :param since: time after which the source has added it; None for any time.
@@ -199,8 +200,8 @@ class _Holds:
             further.append(_FURTHER.c.since > since)
         return sa.or_(first, self._further(*further))
 
-    def there(self) -> Condition:
-        """Return the condition that the mirror holds the trait: it is on the node there, and not written from here."""
+    def in_cloud(self) -> Condition:
+        """Return the condition that the mirror holds the trait: another client has added it in the cloud."""
         writer = _TRAITS.c.writer_id
         first = sa.and_(writer.is_not(None), writer.in_(self._of_cloud))
         return sa.or_(first, self._further(_FURTHER.c.source == self._source))
@@ -211,14 +212,14 @@ class _Holds:
 
 
 def _to_add(held: _Holds, nodes: Condition) -> sa.Select:
-    """Return the SELECT of the traits that sources here hold, and nodes do not have there."""
+    """Return the SELECT of the traits that sources in this service hold, and nodes do not have in the cloud."""
     same = sa.and_(_RECORDS.c.node_id == _TRAITS.c.node_id, _RECORDS.c.trait == _TRAITS.c.trait)
     state = _RECORDS.c.state
     is_open = sa.or_(
         state.is_(None),
         state.in_((WRITING, REMOVING, REFUSED)),
-        # A source here has added the trait again after another client removed it there.
-        sa.and_(state == REMOVED, held.here(since=_RECORDS.c.since)),
+        # A source in this service has added the trait again after another client removed it in the cloud.
+        sa.and_(state == REMOVED, held.in_service(since=_RECORDS.c.since)),
     )
     # SELECT nodes.id, nodes.uuid, nodes.name, node_traits.trait FROM node_traits JOIN nodes ON … LEFT OUTER JOIN
     # mirror_written_traits ON … WHERE nodes.origin = 'berlin' AND (writer_id IS NULL OR writer_id NOT IN (7) OR EXISTS
@@ -227,13 +228,13 @@ def _to_add(held: _Holds, nodes: Condition) -> sa.Select:
         sa.select(_NODES.c.id, _NODES.c.uuid, _NODES.c.name, _TRAITS.c.trait)
         .join(_NODES, _NODES.c.id == _TRAITS.c.node_id)
         .outerjoin(_RECORDS, same)
-        .where(nodes, held.here(), ~held.there(), is_open)
+        .where(nodes, held.in_service(), ~held.in_cloud(), is_open)
     )
 
 
 def _not_held(held: _Holds, nodes: Condition) -> sa.Select:
-    """Return the SELECT of the records of traits that no source here holds."""
+    """Return the SELECT of the records of traits that no source in this service holds."""
     same = (_TRAITS.c.node_id == _RECORDS.c.node_id, _TRAITS.c.trait == _RECORDS.c.trait)
-    is_held = sa.exists().where(*same, held.here()).correlate(_RECORDS)
+    is_held = sa.exists().where(*same, held.in_service()).correlate(_RECORDS)
     columns = (_NODES.c.id, _NODES.c.uuid, _NODES.c.name, _RECORDS.c.trait, _RECORDS.c.state, _RECORDS.c.since)
     return sa.select(*columns).join(_NODES, _NODES.c.id == _RECORDS.c.node_id).where(nodes, ~is_held)

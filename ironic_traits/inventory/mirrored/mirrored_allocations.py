@@ -1,9 +1,9 @@
 """The allocations of clouds, as ironic-traits-mirror has read them.
 
-An allocation that holds a node is stored only while the ``allocation_uuid`` of the node here is its uuid.
+An allocation that holds a node is stored only while the ``allocation_uuid`` of the node in this service is its uuid.
 ``allocation_uuid`` is read together with the node's ``instance_uuid``. ``mirrored_nodes`` deletes the allocation in the
 transaction that changes ``allocation_uuid``. Therefore a node never has an allocation of a cloud together with a holder
-here.
+in this service.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,7 +27,7 @@ TABLE = tables.node_allocations
 def store(context: Context, turn: Turn, rows: Sequence[Values], is_final: bool = False) -> Stored:
     """Store new and changed allocations of a cloud, as ``mirrored_records.store`` does.
 
-    Allocations are also deferred if the data of their nodes here is outdated.
+    Allocations are also deferred if the data of their nodes in this service is outdated.
     """
     return mirrored_records.store(context, turn, _AllocationCheck, KIND, rows, is_final)
 
@@ -57,7 +57,7 @@ class _AllocationCheck(RecordCheck):
         return [row for row in rows if self._is_of_node(row, is_final)]
 
     def _is_of_node(self, row: Values, is_final: bool) -> bool:
-        """Whether the allocation has no node, or its node has this allocation here."""
+        """Whether the allocation has no node, or its node has this allocation in this service."""
         outdated = mirrored_nodes.RESOURCE, row['node_uuid']
         if row['node_uuid'] is None:
             return True
@@ -67,17 +67,18 @@ class _AllocationCheck(RecordCheck):
                 return True
             if is_final or node.uuid in self._left_out:
                 # A conflict, because the node may stay as it is. If it changes, its allocation is read with it.
-                self.reasons[row['uuid']] = f'Its node {node.uuid} does not have it here.'
+                self.reasons[row['uuid']] = f'Its node {node.uuid} does not have it in this service.'
             else:
                 self.deferred[row['uuid']] = outdated
         elif node or is_final or row['node_uuid'] in self._left_out:
-            self.reasons[row['uuid']] = f'Its node {row["node_uuid"]} is not one of cloud {self._turn.cloud} here.'
+            reason = f'Its node {row["node_uuid"]} is not one of cloud {self._turn.cloud} in this service.'
+            self.reasons[row['uuid']] = reason
         else:
             self.deferred[row['uuid']] = outdated
         return False
 
     def _reason(self, row: Values, name: str, holder: Holder) -> str:
-        return f'{owner(holder.origin)} has an allocation named {row[name]}: here, it has no name.'
+        return f'{owner(holder.origin)} has an allocation named {row[name]}: the mirrored allocation has no name.'
 
 
 def adopt(connection: sa.Connection, node: sa.Row) -> Values:

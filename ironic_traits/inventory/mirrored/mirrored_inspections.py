@@ -1,7 +1,7 @@
 """The inspection data of mirrored nodes, as ironic-traits-mirror has read it from their cloud.
 
 The inspection rules of this service run on it. They change only traits and mismatches, as always when no inspection
-ends here.
+ends in this service.
 """
 
 import datetime

@@ -1,8 +1,8 @@
 """Mirrored nodes: nodes that another Ironic manages, as ironic-traits-mirror has read them.
 
-Their columns have the values of the cloud, even if the drivers or interfaces are not enabled here. The source
-``mirror:CLOUD`` holds their traits, in addition to other sources. Nodes that violate an invariant of the inventory,
-such as a second node with the same name, are reported as conflicts (``mirror_clouds.report``).
+Their columns have the values of the cloud, even if the drivers or interfaces are not enabled in this service. The
+source ``mirror:CLOUD`` holds their traits, in addition to other sources. Nodes that violate an invariant of the
+inventory, such as a second node with the same name, are reported as conflicts (``mirror_clouds.report``).
 """
 
 import datetime
@@ -63,8 +63,8 @@ def store(
     """Store new and changed nodes of a cloud.
 
     :param mirrored: nodes, each once.
-    :param is_current: whether they were read just now, each on its own. Otherwise, a claim here may have changed their
-        instances since, so nodes with another instance are deferred.
+    :param is_current: whether they were read just now, each on its own. Otherwise, a claim in this service may have
+        changed their instances since, so nodes with another instance are deferred.
     :param is_final: whether to defer none of them, and to store them in one transaction.
     """
     context.service.writers.id_of(context, turn.source)
@@ -219,7 +219,7 @@ def _insert(
     new: Sequence[MirroredNode],
     alone: bool,
 ) -> int:
-    """Insert new nodes, and return their number. A node that returns gets back what was done to it here.
+    """Insert new nodes, and return their number. A node that returns gets back what was done to it in this service.
 
     :param alone: whether to leave out the traits, and to use a provider that exists already.
     :raises new_nodes.Unusual: a node returns, and ``alone`` is false.
@@ -340,7 +340,7 @@ def _end_reservations(
 
 @retried
 def delete(context: Context, turn: Turn, uuid: str) -> bool:
-    """Delete a node that a cloud no longer has. If it is held here, put it into maintenance instead.
+    """Delete a node that a cloud no longer has. If it is held in this service, put it into maintenance instead.
 
     :returns: whether it was deleted.
     """

@@ -140,7 +140,7 @@ class RecordCheck:
         admitted = self._in_portgroups(admitted) if 'portgroup_uuid' in self._kind.table.c else admitted
         if is_final:
             for uuid, (resource, other) in self.deferred.items():
-                self.reasons[uuid] = f'Its {resource.removesuffix("s")} {other} is not stored here.'
+                self.reasons[uuid] = f'Its {resource.removesuffix("s")} {other} is not stored in this service.'
             self.deferred = {}
         return self._unique(admitted, is_final)
 
@@ -150,7 +150,7 @@ class RecordCheck:
         same = nodes.c.uuid == table.c.node_uuid if self._kind.has_node else nodes.c.chassis_uuid == table.c.uuid
         statement = sa.select(table.c.uuid).join(nodes, same).where(table.c.uuid.in_(list(uuids)))
         is_other = sa.func.coalesce(nodes.c.origin, '') != self._turn.cloud
-        reason = f'Another {self._kind.what} here has the same uuid.'
+        reason = f'Another {self._kind.what} in this service has the same uuid.'
         return dict.fromkeys(self._connection.scalars(statement.where(is_other)), reason)
 
     def _with_nodes(self, rows: Sequence[Values], is_final: bool) -> list[Values]:
@@ -162,7 +162,7 @@ class RecordCheck:
         if node is None:
             self.deferred[row['uuid']] = mirrored_nodes.RESOURCE, row['node_uuid']
         elif node.origin != self._turn.cloud:
-            self.reasons[row['uuid']] = f'Its node {node.uuid} is not one of cloud {self._turn.cloud} here.'
+            self.reasons[row['uuid']] = f'Its node {node.uuid} is not one of cloud {self._turn.cloud} in this service.'
         return node is not None and node.origin == self._turn.cloud
 
     def _in_portgroups(self, rows: Sequence[Values]) -> list[Values]:
@@ -196,7 +196,7 @@ class RecordCheck:
 
     def _reason(self, row: Values, name: str, holder: Holder) -> str:
         what = self._kind.what
-        effect = 'here, it has none' if self._kind.table.c[name].nullable else 'this one is left out'
+        effect = f'the mirrored {what} has none' if self._kind.table.c[name].nullable else 'this one is left out'
         return f'A {what} of node {holder.node_uuid} has the same {name}, {row[name]}: {effect}.'
 
 

@@ -118,7 +118,8 @@ def test_instance_of_an_allocation_is_removed_there(any_side, real_ironic):
     [conflict] = side.client.get('/v1/mirrors/far')['conflict_list']
     assert (conflict['uuid'], conflict['resource'], conflict['trait']) == (node, 'nodes', None)
     assert conflict['reason'] == (
-        f'Another client has removed its instance there. In Placement here, it is allocated to {INSTANCES[0]}.'
+        f'Another client has removed its instance in the cloud. In Placement of this service, it is allocated to '
+        f'{INSTANCES[0]}.'
     )
     assert side.events(node)[-1] == (
         f'Instance {INSTANCES[0]} was removed from the node in cloud far, and has allocated it in Placement: it is '

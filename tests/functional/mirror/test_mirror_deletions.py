@@ -103,9 +103,9 @@ def test_deletion_that_is_confirmed(ironic, new_app, client, tmp_path, way):  # 
         assert [line.partition(':')[0] for line in lines[:2]] == [f'node{index} {uuids[index]}' for index in (0, 1)]
         assert lines[2:] == [
             'cloud far: 2 nodes of 4 missing',
-            'To delete them here: ironic-traits-mirror --cloud far confirm deletions',
+            'To delete them in this service: ironic-traits-mirror --cloud far confirm deletions',
         ]
-        assert run('confirm', 'deletions') == (0, ['cloud far: 2 nodes will be deleted here'])
+        assert run('confirm', 'deletions') == (0, ['cloud far: 2 nodes will be deleted in this service'])
         assert run('confirm', 'deletions')[0] == 1
     # A node that is back in the meantime stays.
     show_nodes(ironic.directory, uuids[0])

@@ -70,7 +70,7 @@ def test_commands(tmp_path):
 
     code, output, errors = run('adopt', '--all')
     assert (code, output) == (1, f'{UUIDS[0]} is adopted\n')
-    assert f"{UUIDS[0]} cannot be deployed: its driver 'ipmi' is not enabled here" in errors
+    assert f"{UUIDS[0]} cannot be deployed: its driver 'ipmi' is not enabled" in errors
     assert run('forget', 'b')[:2] == (0, f'{UUIDS[1]} is removed\n')
     assert run('--cloud', 'far', 'forget', '--all')[:2] == (0, '')
     assert run('forget')[0] == 1

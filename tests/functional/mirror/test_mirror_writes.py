@@ -251,7 +251,7 @@ def test_hostile_writer(ironic, proxy, app, client):
         write_all(mirror)
     assert {uuid: ironic.traits(uuid) for uuid in uuids} == dict.fromkeys(uuids, set())
     assert len(proxy.writes) == len(set(proxy.writes)) == len(uuids) * len(names)
-    reason = 'Another client has removed it there. Here it is held by operator.'
+    reason = 'Another client has removed it in the cloud. In this service it is held by operator.'
     assert conflicts(client) == {(uuid, name): reason for uuid in uuids for name in names}
     requests = len(proxy.requests)
     write_all(mirror)
@@ -261,7 +261,7 @@ def test_hostile_writer(ironic, proxy, app, client):
     for uuid in uuids:
         entries = client.get(f'/v1/nodes/{uuid}/history?detail=true')['history']
         assert [each['event'] for each in entries if each['severity'] == 'WARNING'] == [
-            f'Another client has removed traits in cloud far that sources here hold: {removed}.'
+            f'Another client has removed traits in cloud far that sources in this service hold: {removed}.'
             for removed in ('CUSTOM_C, CUSTOM_D', 'CUSTOM_A, CUSTOM_B')
         ]
     # If the other client adds the trait again, the conflict ends. If it removes the trait again, it is a conflict.

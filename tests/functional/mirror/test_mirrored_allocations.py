@@ -103,8 +103,8 @@ def test_conflicts(far, app, client):
     )
     assert far.conflicts() == {
         own['uuid']: 'This service has an allocation with this uuid, which is left as it is.',
-        UUIDS[3]: 'This service has an allocation named first: here, it has no name.',
-        OTHER: f'Its node {UUIDS[1]} is not one of cloud far here.',
+        UUIDS[3]: 'This service has an allocation named first: the mirrored allocation has no name.',
+        OTHER: f'Its node {UUIDS[1]} is not one of cloud far in this service.',
     }
     names = {each['uuid']: each['name'] for each in client.get('/v1/allocations')['allocations']}
     assert names == {own['uuid']: 'first', UUIDS[3]: None}
@@ -119,7 +119,7 @@ def test_node_with_a_conflict(far, client):
     client.node(name='taken')
     far.nodes({'name': 'taken'})
     assert far.allocations(_allocation()) == (0, {})
-    assert far.conflicts()[INSTANCE] == f'Its node {UUIDS[0]} does not have it here.'
+    assert far.conflicts()[INSTANCE] == f'Its node {UUIDS[0]} does not have it in this service.'
     assert mirrored_allocations.absent(far.context, {INSTANCE}) == {INSTANCE}
     far.nodes({'name': 'taken', 'instance_uuid': INSTANCE, 'allocation_uuid': INSTANCE})
     assert far.allocations(_allocation()) == (1, {})

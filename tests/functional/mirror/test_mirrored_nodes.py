@@ -190,9 +190,9 @@ def test_conflicts_with_others(far, app, client):
     )
     assert far.conflicts() == {
         UUIDS[0]: 'This service has a node with this uuid, which is left as it is.',
-        UUIDS[1]: 'This service has a node named own: here, it has no name.',
-        UUIDS[2]: f'This service has instance {INSTANCE} on node {UUIDS[0]}: here, it is in maintenance.',
-        UUIDS[3]: "These are not traits here, and are left out: 'gold!'.",
+        UUIDS[1]: 'This service has a node named own: the mirrored node has no name.',
+        UUIDS[2]: f'This service has instance {INSTANCE} on node {UUIDS[0]}: the mirrored node is in maintenance.',
+        UUIDS[3]: "These are not traits in this service, and are left out: 'gold!'.",
     }
     assert client.get(f'/v1/nodes/{own["uuid"]}')['driver'] == 'fake-hardware'
     shown = client.get(f'/v1/nodes/{UUIDS[2]}')
