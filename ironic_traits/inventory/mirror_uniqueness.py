@@ -25,7 +25,7 @@ _UNIQUE: dict[str, tuple[str, ...]] = {
 }
 
 
-class Stored(NamedTuple):
+class StoreResult(NamedTuple):
     """The result of storing items.
 
     :ivar written: number of items that were inserted or changed.
@@ -108,7 +108,9 @@ def _repeated(rows: Sequence[Values], name: str) -> dict[str, Values]:
     return repeated
 
 
-def store_batches(store: Callable[[Sequence[Values]], Stored], rows: Sequence[Values], size: int, what: str) -> Stored:
+def store_batches(
+    store: Callable[[Sequence[Values]], StoreResult], rows: Sequence[Values], size: int, what: str
+) -> StoreResult:
     """Store items in batches. If another transaction has written the same value meanwhile, store each on its own.
 
     :param store: function that stores a batch in one transaction.
@@ -120,11 +122,11 @@ def store_batches(store: Callable[[Sequence[Values]], Stored], rows: Sequence[Va
         except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError):
             uuid = batch[0]['uuid']
             single = len(batch) == 1
-            results.append(Stored(0, {uuid: (what, uuid)}) if single else store_batches(store, batch, 1, what))
+            results.append(StoreResult(0, {uuid: (what, uuid)}) if single else store_batches(store, batch, 1, what))
     return total(results)
 
 
-def total(results: Sequence[Stored]) -> Stored:
+def total(results: Sequence[StoreResult]) -> StoreResult:
     """Return the sum of results."""
     deferred = {uuid: outdated for each in results for uuid, outdated in each.deferred.items()}
-    return Stored(sum(each.written for each in results), deferred)
+    return StoreResult(sum(each.written for each in results), deferred)

@@ -35,7 +35,7 @@ class Unsent(Unreadable):
     """The cloud did not execute the request: it cannot be reached, or the user cannot authenticate."""
 
 
-class NotFound(Unreadable):
+class NotInCloud(Unreadable):
     """The cloud does not have the item that was requested, or the marker."""
 
 
@@ -44,7 +44,7 @@ class NotAllowed(Unreadable):
 
 
 #: {status: what ``Cloud.get`` raises}.
-_FAILURES = {403: NotAllowed, 404: NotFound}
+_FAILURES = {403: NotAllowed, 404: NotInCloud}
 #: Ironic's message, in a 500 response, if a token has project scope, and the policy rule needs system scope.
 _SCOPE = 'requires a scope of'
 
@@ -132,7 +132,7 @@ class Cloud:
     def get(self, path: str, **query: str | int) -> Document:
         """Return the document at a path below /v1.
 
-        :raises NotFound: the status is 404.
+        :raises NotInCloud: the status is 404.
         :raises NotAllowed: the status is 403.
         :raises Unreadable: the cloud did not respond with a document.
         """

@@ -90,7 +90,7 @@ def release(context: Context, holder: str) -> None:
 
     :param holder: uuid of the reservation or of the allocation.
     """
-    _settle(context, mirror_claims.of_holders(context, [holder]))
+    _settle(context, mirror_claims.claims_of_holders(context, [holder]))
 
 
 def replace(context: Context, demands: Sequence[Claim]) -> None:
@@ -116,7 +116,7 @@ def reshape(context: Context, reshapes: Reshapes, demands: Sequence[Claim]) -> N
 def delete(context: Context, consumer: str) -> None:
     """Delete all allocations of a consumer, and give its nodes back to their clouds."""
     allocations.delete(context, consumer)
-    _settle(context, mirror_claims.without_holders(context, [consumer]))
+    _settle(context, mirror_claims.claims_without_holders(context, [consumer]))
 
 
 def _hold(
@@ -134,7 +134,7 @@ def _hold(
     until = time.monotonic() + mirror_claims.seconds(context.conf)['taking']
     while True:
         result, holders = hold(dataclasses.replace(node_request, excluded=excluded))
-        claims = [claim for claim in mirror_claims.of_holders(context, holders) if claim.state != TAKEN]
+        claims = [claim for claim in mirror_claims.claims_of_holders(context, holders) if claim.state != TAKEN]
         if not claims:
             return result
         if any(claim.state != TAKING for claim in claims):
@@ -147,7 +147,7 @@ def _hold(
         excluded = excluded.plus(lost)
 
 
-def _reserve_for(context: Context, consumer: str, node: str, held: contextlib.ExitStack) -> None:
+def _reserve_for(context: Context, consumer: str, node: sa.Row, held: contextlib.ExitStack) -> None:
     """Reserve a node for a consumer, which takes the node in its cloud.
 
     :param held: a callback is added to it that deletes the reservation.
@@ -156,11 +156,10 @@ def _reserve_for(context: Context, consumer: str, node: str, held: contextlib.Ex
     longest = context.conf.reservations.max_lifetime or float('inf')
     expiry = Expiry(seconds=int(min(context.conf.mirror.claim_seconds, longest)))
     try:
-        result = reserve(context, [consumer], _OneNode(Grant(()), idents=(node,)), expiry)
+        result = reserve(context, [consumer], _OneNode(Grant(()), idents=(node.uuid,)), expiry)
     except _REFUSALS as failure:
         reason = ' '.join(each['message'] for each in failure.beside.get('reasons', ())) or str(failure)
-        cloud = mirror_claims.cloud_of(context, node)
-        raise placement_failures.NodeNotHeld(node=node, cloud=cloud, reason=reason) from failure
+        raise placement_failures.NodeNotHeld(node=node.uuid, cloud=node.origin, reason=reason) from failure
     if result.has_new:
         held.callback(_delete_reservation, context, result.rows[0].uuid)
 
@@ -176,7 +175,7 @@ def _released(context: Context, demands: Sequence[Claim]) -> Iterator[None]:
     try:
         yield
     finally:
-        _settle(context, mirror_claims.without_holders(context, [demand.consumer for demand in demands]))
+        _settle(context, mirror_claims.claims_without_holders(context, [demand.consumer for demand in demands]))
 
 
 def _settle(context: Context, claims: Sequence[sa.Row]) -> None:
@@ -195,7 +194,7 @@ def _settle(context: Context, claims: Sequence[sa.Row]) -> None:
 def _await(context: Context, holder: str) -> None:
     """Wait for the end of claims that another process settles, but not longer than a request to a cloud may take."""
     until = time.monotonic() + mirror_claims.seconds(context.conf)['request']
-    while mirror_claims.of_holders(context, [holder]) and time.monotonic() < until:
+    while mirror_claims.claims_of_holders(context, [holder]) and time.monotonic() < until:
         time.sleep(_PAUSE)
 
 
@@ -204,7 +203,7 @@ def forget(context: Context, ident: str) -> str:
 
     :raises failures.InvalidState: the node is not mirrored, it is held, or its instance cannot be removed in the cloud.
     """
-    for claim in mirror_claims.of_node(context, ident):
+    for claim in mirror_claims.claims_of_node(context, ident):
         try:
             if not claim.is_held:
                 settler.settle(context, connected(context, claim.cloud), claim)

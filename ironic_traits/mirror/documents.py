@@ -29,7 +29,7 @@ class Odd(Unreadable):
     """An item has a value that cannot be stored. The text is a sentence."""
 
 
-class Item(NamedTuple):
+class CloudItem(NamedTuple):
     """An item of a cloud.
 
     :ivar changed: when it was changed, as text; None if never, or if it is not a time.

@@ -14,8 +14,8 @@ from typing import Any
 
 from oslo_utils import uuidutils
 
-from ironic_traits.mirror.cloud import Cloud, NotFound, Unreadable
-from ironic_traits.mirror.documents import Item, moment
+from ironic_traits.mirror.cloud import Cloud, NotInCloud, Unreadable
+from ironic_traits.mirror.documents import CloudItem, moment
 
 LOG = logging.getLogger(__name__)
 
@@ -30,14 +30,14 @@ _STRAY = 10
 #: [uuid, stamp] of an item, as JSON.
 Place = list[str | None]
 #: Items, and whether there are more.
-Page = tuple[list[Item], bool]
+Page = tuple[list[CloudItem], bool]
 #: Function from a time to uuids of items that changed before it, the latest first, with their stamps.
 Alternatives = Callable[[datetime.datetime], Sequence[tuple[str, datetime.datetime]]]
 #: Function that is called between two pages of a long list.
 Meanwhile = Callable[[], object]
 
 
-class Lost(Exception):
+class AnchorLost(Exception):
     """No anchor is left: everything must be read again."""
 
 
@@ -89,7 +89,7 @@ class Feed:
         self.state['pass'] = {'marker': None, 'best': [], 'bound': None, 'count': 0}
         self._ends.clear()
 
-    def read_page(self) -> tuple[list[Item], Callable[[], None]]:
+    def read_page(self) -> tuple[list[CloudItem], Callable[[], None]]:
         """Return the next page of the pass over all items.
 
         :returns: (items, function to call when they are stored).
@@ -101,7 +101,7 @@ class Feed:
             step['bound'] = self._bound() or ''
         try:
             items, has_more = self._page(sort_key='id', sort_dir='asc', marker=step['marker'])
-        except NotFound:
+        except NotInCloud:
             # The marker was deleted.
             self.restart()
             raise
@@ -121,17 +121,17 @@ class Feed:
 
         return items, advance
 
-    def changes(self, alternatives: Alternatives) -> Iterator[list[Item]]:
+    def changes(self, alternatives: Alternatives) -> Iterator[list[CloudItem]]:
         """Yield pages with all items that have changed, and with items that changed shortly before.
 
         After the last page, call ``advance`` if all items were stored.
 
-        :raises Lost: everything must be read again.
+        :raises AnchorLost: everything must be read again.
         """
         self._begin, self._end = time.monotonic(), None
         if self.state['anchor'] is None:
             if self._bound():
-                raise Lost
+                raise AnchorLost
             return
         for page in self._after_anchor(alternatives):
             for item in page:
@@ -149,11 +149,11 @@ class Feed:
         """Keep the anchor. Call this if some changes could not be stored."""
         self._ends.clear()
 
-    def newest(self) -> list[Item]:
+    def newest(self) -> list[CloudItem]:
         """Return the newest items, with all fields: Ironic does not show ``created_at`` otherwise."""
         return self._list(self._all_fields, sort_key='id', sort_dir='desc', limit=NEWEST)[0]
 
-    def newest_pages(self) -> Iterator[list[Item]]:
+    def newest_pages(self) -> Iterator[list[CloudItem]]:
         """Yield pages of the newest items, the latest first."""
         marker = None
         while True:
@@ -167,7 +167,7 @@ class Feed:
         """Return the uuids of all items."""
         return {each.uuid for each in self.items('uuid', meanwhile)}
 
-    def items(self, fields: str, meanwhile: Meanwhile = lambda: None) -> Iterator[Item]:
+    def items(self, fields: str, meanwhile: Meanwhile = lambda: None) -> Iterator[CloudItem]:
         """Yield all items with some fields.
 
         :param fields: their names, separated by commas.
@@ -182,11 +182,11 @@ class Feed:
             meanwhile()
             marker = items[-1].uuid
 
-    def get(self, uuid: str) -> Item | None:
+    def get(self, uuid: str) -> CloudItem | None:
         """Return one item; None if the cloud does not have it."""
         try:
-            return Item.read(uuid, {**self._cloud.get(f'/{self.resource}/{uuid}'), 'uuid': uuid})
-        except NotFound:
+            return CloudItem.read(uuid, {**self._cloud.get(f'/{self.resource}/{uuid}'), 'uuid': uuid})
+        except NotInCloud:
             return None
 
     def gone(self, uuids: Sequence[str]) -> list[str]:
@@ -216,7 +216,7 @@ class Feed:
         overlap = datetime.timedelta(seconds=self._overlap)
         return [pair for pair in pairs if _moment(pair[0]) <= _moment(bound) - overlap][-2:] or pairs[:2]
 
-    def _after_anchor(self, alternatives: Alternatives) -> Iterator[list[Item]]:
+    def _after_anchor(self, alternatives: Alternatives) -> Iterator[list[CloudItem]]:
         """Yield the pages after the anchor."""
         result = self._list_after(self.state['anchor'], self.state.get('follower'))
         page, has_more = result or self._after_another(alternatives)
@@ -229,7 +229,7 @@ class Feed:
         """Return the first page after an item, with whether there are more; None if the item was changed or deleted."""
         try:
             page, has_more = self._page(sort_key='updated_at', sort_dir='asc', marker=anchor[0])
-        except NotFound:
+        except NotInCloud:
             return None
         is_sure = follower and page and [page[0].uuid, page[0].changed] == follower
         return (page, has_more) if is_sure or self._is_unchanged(anchor) else None
@@ -246,16 +246,16 @@ class Feed:
                 self.state['anchor'] = anchor
                 self.state.pop('follower', None)
                 return result
-        raise Lost
+        raise AnchorLost
 
-    def _following(self, page: list[Item]) -> Page:
+    def _following(self, page: list[CloudItem]) -> Page:
         """Return the page after a page, with whether there are more. Its first items may be those of the page again."""
         items: list[Place] = [[each.uuid, each.changed] for each in page[-_ANCHORS - 1 :]]
         for anchor, follower in itertools.pairwise(reversed(items)):
             result = self._list_after(follower, anchor)
             if result:
                 return result
-        raise NotFound('The items at the end of a page have changed.')
+        raise NotInCloud('The items at the end of a page have changed.')
 
     def _is_unchanged(self, anchor: Place) -> bool:
         item = self.get(str(anchor[0]))
@@ -287,7 +287,7 @@ class Feed:
         if not isinstance(items, list):
             raise Unreadable(f'The response to GET /{self.resource}{below} has no list of {self.resource}.')
         named = [
-            Item.read(each['uuid'], each)
+            CloudItem.read(each['uuid'], each)
             for each in items
             if isinstance(each, dict) and uuidutils.is_uuid_like(each.get('uuid'))
         ]

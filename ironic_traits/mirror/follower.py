@@ -21,15 +21,15 @@ from ironic_traits.inventory.mirrored import (
 )
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import processes, settler
-from ironic_traits.mirror.cloud import Cloud, Document, NotFound, Unreadable
+from ironic_traits.mirror.cloud import Cloud, Document, NotInCloud, Unreadable
 from ironic_traits.mirror.deletions import DELETED, TABLES, Deletions
-from ironic_traits.mirror.documents import Item
-from ironic_traits.mirror.feed import Feed, Lost
+from ironic_traits.mirror.documents import CloudItem
+from ironic_traits.mirror.feed import AnchorLost, Feed
 from ironic_traits.mirror.inspection_reader import InspectionReader
 from ironic_traits.mirror.node_count import NodeCount
 from ironic_traits.mirror.retries import Pause
 from ironic_traits.mirror.storage import Storage
-from ironic_traits.mirror.trait_writer import TraitWriter
+from ironic_traits.mirror.trait_writer import CloudTraitWriter
 
 LOG = logging.getLogger(__name__)
 
@@ -82,11 +82,11 @@ class Follower:
             'full': self._restart,
         }
         self._due: dict[str, float] = {}
-        self._writer: TraitWriter | None = None
+        self._writer: CloudTraitWriter | None = None
         #: The same, once an operator has confirmed that it may write.
-        self._confirmed_writer: TraitWriter | None = None
+        self._confirmed_writer: CloudTraitWriter | None = None
         if write_of(service.conf, name):
-            self._writer = TraitWriter(self._context, self._turn, self._cloud, self._store_node)
+            self._writer = CloudTraitWriter(self._context, self._turn, self._cloud, self._store_node)
         self._requests = 0
         self._pause = Pause()
         self._stopped = threading.Event()
@@ -133,7 +133,7 @@ class Follower:
         except TurnLost:
             LOG.info('Another mirror follows cloud %s now', self._turn.cloud)
             self._feeds = {}
-        except NotFound:
+        except NotInCloud:
             # An item was deleted between two requests.
             return 0
         except Unreadable as error:
@@ -279,7 +279,7 @@ class Follower:
         try:
             for page in feed.changes(lambda moment: self._written_before(feed, moment)):
                 is_complete &= self._storage.store(feed, page)
-        except Lost:
+        except AnchorLost:
             LOG.info('All %s of cloud %s are read again', feed.resource, self._turn.cloud)
             feed.restart(is_lost=True)
             return False
@@ -289,7 +289,7 @@ class Follower:
             feed.hold()
         return is_complete
 
-    def _store_new(self, feed: Feed, newest: Sequence[Item]) -> bool:
+    def _store_new(self, feed: Feed, newest: Sequence[CloudItem]) -> bool:
         """Store new items. Return whether all of them could be stored.
 
         :param newest: the newest items. Some of them may be stored already.
@@ -331,9 +331,9 @@ class Follower:
             self._storage.store(feed, [item for uuid in sorted(missing) if (item := feed.get(uuid))])
 
     def _store_node(self, uuid: str, document: Document) -> None:
-        self._storage.store(self._feeds[NODES], [Item.read(uuid, document)])
+        self._storage.store(self._feeds[NODES], [CloudItem.read(uuid, document)])
 
-    def _new(self, feed: Feed, page: Sequence[Item]) -> list[Item]:
+    def _new(self, feed: Feed, page: Sequence[CloudItem]) -> list[CloudItem]:
         """Return the items that are not stored, or were created again since."""
         created = {each.uuid: each.created for each in page}
         unknown = mirrored_records.unknown(self._context, TABLES[feed.resource], self._turn.cloud, created)

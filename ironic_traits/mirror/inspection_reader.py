@@ -11,8 +11,8 @@ from ironic_traits.deploy import inspection_data
 from ironic_traits.deploy.inspection_data import InspectionData
 from ironic_traits.inventory.mirrored import mirrored_inspections
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
-from ironic_traits.inventory.mirrored.mirrored_inspections import Inspection
-from ironic_traits.mirror.cloud import Cloud, Document, NotAllowed, NotFound
+from ironic_traits.inventory.mirrored.mirrored_inspections import CloudInspection
+from ironic_traits.mirror.cloud import Cloud, Document, NotAllowed, NotInCloud
 
 LOG = logging.getLogger(__name__)
 
@@ -46,11 +46,11 @@ class InspectionReader:
             self._store(inspection, data)
         return len(inspections) == _AT_ONCE
 
-    def _data(self, inspection: Inspection) -> InspectionData | None:
+    def _data(self, inspection: CloudInspection) -> InspectionData | None:
         """Return the data of an inspection; None if the cloud has no data, or the data is invalid in this service."""
         try:
             document = self._cloud.get(f'/nodes/{inspection.uuid}/inventory')
-        except NotFound:
+        except NotInCloud:
             return None
         try:
             self._check(document)
@@ -72,7 +72,7 @@ class InspectionReader:
         if b'\\u0000' in text:
             raise inspection_data.Invalid('It contains a NUL character.')
 
-    def _store(self, inspection: Inspection, data: InspectionData | None) -> None:
+    def _store(self, inspection: CloudInspection, data: InspectionData | None) -> None:
         try:
             mirrored_inspections.store(self._context, self._turn, inspection, data)
         except failures.Failure as failure:

@@ -7,7 +7,7 @@ from ironic_traits.context import Context
 from ironic_traits.inventory.mirrored import mirror_leftovers
 from ironic_traits.inventory.mirrored.mirror_leftovers import INSTANCE, TRAIT
 from ironic_traits.mirror.cloud import Cloud
-from ironic_traits.mirror.documents import Item
+from ironic_traits.mirror.documents import CloudItem
 from ironic_traits.mirror.feed import Feed
 
 
@@ -56,7 +56,7 @@ def find(context: Context, name: str) -> Leftovers:
     return Leftovers(number, [each for each in found if each.traits or each.instance], sorted(written))
 
 
-def _left(node: Item, written: Mapping[str, set[str]]) -> Leftover:
+def _left(node: CloudItem, written: Mapping[str, set[str]]) -> Leftover:
     name, traits, instance = (node.document.get(field) for field in ('name', 'traits', 'instance_uuid'))
     present = [each for each in traits if each in written[TRAIT]] if isinstance(traits, list) else []
     return Leftover(

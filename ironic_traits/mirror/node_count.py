@@ -13,7 +13,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.inventory.mirrored import mirrored_records
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
-from ironic_traits.mirror.cloud import Cloud, NotAllowed, NotFound
+from ironic_traits.mirror.cloud import Cloud, NotAllowed, NotInCloud
 
 LOG = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class NodeCount:
             # Any: what is odd raises one of the exceptions below.
             shards: Any = self._cloud.get('/shards').get('shards')
             return sum(each['count'] for each in shards)
-        except (NotAllowed, NotFound, TypeError, KeyError) as error:
+        except (NotAllowed, NotInCloud, TypeError, KeyError) as error:
             LOG.warning(
                 'Deletions in cloud %s are noticed late: its shards cannot be read: %s', self._turn.cloud, error
             )

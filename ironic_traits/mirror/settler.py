@@ -13,7 +13,7 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory.core.mirror_claim_states import LOST, TAKEN, TAKING, WATCHED
 from ironic_traits.inventory.mirrored import mirror_settlements
 from ironic_traits.inventory.mirrored.mirror_settlements import Finding
-from ironic_traits.mirror.cloud import Cloud, NotFound, Unreadable
+from ironic_traits.mirror.cloud import Cloud, NotInCloud, Unreadable
 from ironic_traits.mirror.documents import Occupation, Odd
 
 LOG = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ def _free(cloud: Cloud, claim: sa.Row) -> Finding | None:
 def _read(cloud: Cloud, claim: sa.Row) -> Occupation:
     try:
         document = cloud.get(f'/nodes/{claim.node_uuid}', fields='instance_uuid,provision_state')
-    except NotFound:
+    except NotInCloud:
         document = {}
     return Occupation.read(document)
 

@@ -19,10 +19,10 @@ from ironic_traits.inventory.mirrored.mirrored_records import RecordCheck
 from ironic_traits.mirror import documents
 from ironic_traits.mirror.cloud import Document, NotAllowed
 from ironic_traits.mirror.deletions import DELETED, TABLES, Deletions
-from ironic_traits.mirror.documents import Item
+from ironic_traits.mirror.documents import CloudItem
 from ironic_traits.mirror.feed import Feed
 
-#: As ``Stored.deferred``.
+#: As ``StoreResult.deferred``.
 Deferred = Mapping[str, tuple[str, str]]
 _Row = TypeVar('_Row')
 LOG = logging.getLogger(__name__)
@@ -62,10 +62,10 @@ class Storage:
             LOG.warning('The %s of cloud %s are not read: %s', feed.resource, self._turn.cloud, error)
             self._feeds().pop(feed.resource, None)
 
-    def store(self, feed: Feed, page: Sequence[Item]) -> bool:
+    def store(self, feed: Feed, page: Sequence[CloudItem]) -> bool:
         """Store items, and return whether all of them could be stored."""
         # An item may occur twice, if it has changed while the list was read.
-        items: dict[str, Item | None] = {each.uuid: each for each in page}
+        items: dict[str, CloudItem | None] = {each.uuid: each for each in page}
         deferred = self._write(feed, _found(items.values()), is_current=self._is_resolving)
         if not deferred or self._is_resolving:
             return not deferred
@@ -75,7 +75,7 @@ class Storage:
         finally:
             self._is_resolving = False
 
-    def _resolve(self, feed: Feed, items: dict[str, Item | None], deferred: Deferred) -> Deferred:
+    def _resolve(self, feed: Feed, items: dict[str, CloudItem | None], deferred: Deferred) -> Deferred:
         """Store deferred items with those whose data is outdated, and return those that are still deferred.
 
         :param items: those of the page, by uuid.
@@ -94,12 +94,12 @@ class Storage:
             deferred = self._write(feed, again, is_current=True)
         return deferred
 
-    def _read(self, feed: Feed, others: Collection[tuple[str, str]]) -> dict[str, Item | None]:
+    def _read(self, feed: Feed, others: Collection[tuple[str, str]]) -> dict[str, CloudItem | None]:
         """Read items again. Store those of other resources, and delete those that no longer exist.
 
-        :returns: {uuid: Item} of the resource of the feed; None instead of an item if it no longer exists.
+        :returns: {uuid: CloudItem} of the resource of the feed; None instead of an item if it no longer exists.
         """
-        current: dict[str, Item | None] = {}
+        current: dict[str, CloudItem | None] = {}
         for resource, uuid in sorted(others):
             other = feed if resource == feed.resource else self._feeds().get(resource)
             item = other.get(uuid) if other else None
@@ -122,7 +122,7 @@ class Storage:
         ended = set(gone) - mirrored_records.uuids(self._context, TABLES[feed.resource], self._turn.cloud)
         mirrored_nodes.report(self._context, self._turn, feed.resource, dict.fromkeys(ended, ''))
 
-    def _write(self, feed: Feed, page: Sequence[Item], is_current: bool, is_final: bool = False) -> Deferred:
+    def _write(self, feed: Feed, page: Sequence[CloudItem], is_current: bool, is_final: bool = False) -> Deferred:
         """Store items, and return those that could not be stored yet."""
         if not page:
             return {}
@@ -139,7 +139,7 @@ class Storage:
             stored = mirrored_records.store(self._context, self._turn, RecordCheck, kind, rows, is_final)
         return stored.deferred
 
-    def _converted(self, feed: Feed, page: Sequence[Item], convert: Callable[[Document], _Row]) -> list[_Row]:
+    def _converted(self, feed: Feed, page: Sequence[CloudItem], convert: Callable[[Document], _Row]) -> list[_Row]:
         """Return the rows of items. Those with values that cannot be stored are reported, and stay as they are."""
         rows: list[_Row] = []
         reasons = {}
@@ -178,6 +178,6 @@ class Storage:
         self._end(feed, {uuid for uuid, item in found.items() if not item})
 
 
-def _found(items: Iterable[Item | None]) -> list[Item]:
+def _found(items: Iterable[CloudItem | None]) -> list[CloudItem]:
     """Return the items that exist."""
     return [item for item in items if item]

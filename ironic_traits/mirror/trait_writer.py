@@ -6,6 +6,7 @@ differs. There are two kinds of failures. If the node is locked in the cloud, or
 delayed. If nothing can be written at all, the writer pauses, and tries one node after each pause.
 """
 
+import dataclasses
 import logging
 import time
 import urllib.parse
@@ -19,7 +20,7 @@ from ironic_traits.inventory.mirrored.mirror_clouds import Turn
 from ironic_traits.inventory.mirrored.mirror_trait_writes import Operation, Outcome
 from ironic_traits.inventory.mirrored.mirror_written_traits import Pending
 from ironic_traits.matching.written_traits import REMOVING, WRITING
-from ironic_traits.mirror.cloud import Answer, Cloud, Document, NotFound, Unreadable, Unsent
+from ironic_traits.mirror.cloud import Answer, Cloud, Document, NotInCloud, Unreadable, Unsent
 from ironic_traits.mirror.retries import NodeQueue, Pause
 
 LOG = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ _REFUSED_SECONDS = (600, 86400)
 _GONE_SECONDS = (60, 3600)
 
 
+@dataclasses.dataclass
 class _Round:
     """The requests for one node.
 
@@ -41,15 +43,14 @@ class _Round:
     :ivar delay: (first, maximum) number of seconds until a retry, after a failed request; None without a failure.
     """
 
-    def __init__(self, uuid: str) -> None:
-        self.uuid = uuid
-        self.lock: object = None
-        self.tried: set[tuple[str, str]] = set()
-        self.done: dict[str, list[str]] = {WRITING: [], REMOVING: []}
-        self.delay: tuple[float, float] | None = None
+    uuid: str
+    lock: object = None
+    tried: set[tuple[str, str]] = dataclasses.field(default_factory=set)
+    done: dict[str, list[str]] = dataclasses.field(default_factory=lambda: {WRITING: [], REMOVING: []})
+    delay: tuple[float, float] | None = None
 
 
-class TraitWriter:
+class CloudTraitWriter:
     """The writer of traits to one cloud. Each call of ``step`` sends at most one request that writes.
 
     :param store: function that stores a node as it was read in the cloud.
@@ -153,7 +154,7 @@ class TraitWriter:
             document = self._cloud.get(f'/nodes/{uuid}')
             self._store(uuid, document)
             node.lock = document.get('reservation')
-        except NotFound:
+        except NotInCloud:
             # The comparison of all uuids will delete it in this service.
             self._end_round(node, _GONE_SECONDS)
         except Unreadable as error:
@@ -212,7 +213,7 @@ class TraitWriter:
         """
         try:
             traits = self._cloud.get(f'/nodes/{operation.uuid}').get('traits')
-        except NotFound:
+        except NotInCloud:
             # The comparison of all uuids will delete it in this service.
             node.delay = _GONE_SECONDS
             return Outcome(operation.state == REMOVING, True)

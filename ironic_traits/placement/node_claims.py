@@ -1,6 +1,6 @@
 """Allocations of mirrored nodes that must be held in their cloud first (``[mirror] claims``).
 
-The claim that holds the node there is taken by a reservation: see ``ironic_traits/mirror/placement_claims.py``.
+The claim that holds the node there is taken by a reservation: see ``ironic_traits/mirror/cloud_holder.py``.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,14 +22,14 @@ def never(cloud: str) -> bool:
     return False
 
 
-def missing(connection: sa.Connection, claims: Iterable[Claim], needs_claim: NeedsClaim) -> list[tuple[str, str]]:
+def missing(connection: sa.Connection, claims: Iterable[Claim], needs_claim: NeedsClaim) -> list[tuple[str, sa.Row]]:
     """Return the nodes that must be held in their clouds before claims are written.
 
-    :returns: [(uuid of the consumer, uuid of the node), …]. The node has no instance, and is not allocated to the
+    :returns: [(uuid of the consumer, row of the node), …]. The node has no instance, and is not allocated to the
         consumer yet.
     """
     return [
-        (consumer, node.uuid)
+        (consumer, node)
         for consumer, node in _mirrored(connection, claims, needs_claim)
         if node.instance_uuid is None and not _is_allocated(connection, consumer, node)
     ]

@@ -4,7 +4,7 @@ import itertools
 
 from oslo_utils import uuidutils
 
-from ironic_traits.mirror.cloud import NotFound
+from ironic_traits.mirror.cloud import NotInCloud
 
 #: {resource: columns with unique values}.
 UNIQUE = {'nodes': ('name', 'instance_uuid'), 'portgroups': ('name', 'address'), 'ports': ('name', 'address')}
@@ -59,7 +59,7 @@ class FakeCloud:
         if rest in ('', 'detail'):
             return self._list(resource, **query)
         if rest not in self.items.get(resource, {}):
-            raise NotFound(path)
+            raise NotInCloud(path)
         return dict(self.items[resource][rest])
 
     def _list(self, resource, sort_key, sort_dir, limit, marker=None, fields=None):
@@ -71,7 +71,7 @@ class FakeCloud:
         if marker:
             uuids = [each['uuid'] for each in items]
             if marker not in uuids:
-                raise NotFound(marker)
+                raise NotInCloud(marker)
             items = items[uuids.index(marker) + 1 :]
         document = {resource: [dict(each) for each in items[:limit]]}
         return document | ({'next': 'next'} if len(items) > limit else {})

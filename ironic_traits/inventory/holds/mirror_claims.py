@@ -125,13 +125,13 @@ def begin(context: Context, connection: sa.Connection, holdings: Iterable[Holdin
         write(connection, node, changes)
 
 
-def of_holders(service: Reader, holders: Collection[str]) -> Sequence[sa.Row]:
+def claims_of_holders(service: Reader, holders: Collection[str]) -> Sequence[sa.Row]:
     """Return the open claims for reservations or allocations, [row of ``mirror_claims`` with ``is_held``, …]."""
     return _open(service, _CLAIMS.c.holder_uuid.in_(list(holders)))
 
 
-def of_node(service: Reader, ident: str) -> Sequence[sa.Row]:
-    """Return the open claim of a node, as ``of_holders`` does."""
+def claims_of_node(service: Reader, ident: str) -> Sequence[sa.Row]:
+    """Return the open claim of a node, as ``claims_of_holders`` does."""
     return _open(service, _CLAIMS.c.node_uuid.in_(sa.select(_NODES.c.uuid).where(among([ident]))))
 
 
@@ -141,8 +141,8 @@ def _open(service: Reader, condition: Condition) -> Sequence[sa.Row]:
         return connection.execute(statement.order_by(_CLAIMS.c.uuid)).all()
 
 
-def without_holders(service: Reader, instances: Collection[str]) -> Sequence[sa.Row]:
-    """Return the claims without a holder, as ``of_holders`` does.
+def claims_without_holders(service: Reader, instances: Collection[str]) -> Sequence[sa.Row]:
+    """Return the claims without a holder, as ``claims_of_holders`` does.
 
     :param instances: uuids of their instances.
     """
@@ -151,12 +151,6 @@ def without_holders(service: Reader, instances: Collection[str]) -> Sequence[sa.
     over = _CLAIMS.c.node_uuid.in_(with_instance), _CLAIMS.c.state == TAKEN, ~HELD
     with service.read() as connection:
         return connection.execute(sa.select(_CLAIMS, HELD.label('is_held')).where(*over)).all()
-
-
-def cloud_of(service: Reader, node_uuid: str) -> str | None:
-    """Return the name of the cloud of a node; None for a node that is not mirrored."""
-    with service.read() as connection:
-        return connection.scalar(sa.select(_NODES.c.origin).where(_NODES.c.uuid == node_uuid))
 
 
 @retried
@@ -218,6 +212,6 @@ def adopt(connection: sa.Connection, node: sa.Row) -> Values:
     return {'instance_uuid': None}
 
 
-def open_of(connection: sa.Connection, node_uuid: str) -> sa.Row | None:
+def open_claim(connection: sa.Connection, node_uuid: str) -> sa.Row | None:
     """Return the open claim of a node; None if there is none."""
     return connection.execute(sa.select(_CLAIMS).where(_CLAIMS.c.node_uuid == node_uuid, OPEN)).first()

@@ -34,7 +34,7 @@ class MirroredNode(NamedTuple):
     problem: str = ''
 
 
-class Admission:
+class NodeCheck:
     """The check of some nodes of a cloud.
 
     :param connection: connection of a writer that has taken the locks of the nodes.

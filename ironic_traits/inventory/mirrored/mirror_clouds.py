@@ -134,7 +134,7 @@ def report(
     :param reasons: {uuid: what conflicts, as a sentence}.
     """
     columns = _CONFLICTS.c
-    before = {row.uuid: row.reason for row in connection.execute(_of(turn.cloud, checked))}
+    before = {row.uuid: row.reason for row in connection.execute(_reasons_of(turn.cloud, checked))}
     gone = [uuid for uuid, reason in before.items() if reasons.get(uuid) != reason]
     if gone:
         connection.execute(sa.delete(_CONFLICTS).where(columns.cloud == turn.cloud, columns.uuid.in_(gone)))
@@ -150,10 +150,10 @@ def report(
 
 def reported(connection: sa.Connection, cloud: str, uuids: Collection[str]) -> dict[str, str]:
     """Return the conflicts of items of a cloud, {uuid: reason}."""
-    return {row.uuid: row.reason for row in connection.execute(_of(cloud, uuids))}
+    return {row.uuid: row.reason for row in connection.execute(_reasons_of(cloud, uuids))}
 
 
-def _of(cloud: str, uuids: Collection[str]) -> sa.Select:
+def _reasons_of(cloud: str, uuids: Collection[str]) -> sa.Select:
     columns = _CONFLICTS.c
     return sa.select(columns.uuid, columns.reason).where(columns.cloud == cloud, columns.uuid.in_(list(uuids)))
 
@@ -201,13 +201,7 @@ _IS_PROBLEM = sa.and_(
 )
 #: The columns of a cloud in results.
 _SHOWN = (
-    *(
-        _CLOUDS.c[name]
-        for name in ('name', 'endpoint', 'version', 'holder', 'leased_until', 'pass_nodes', 'passed_at', 'current_at')
-    ),
-    *(_CLOUDS.c[name] for name in ('failing_since', 'last_error', 'requests', 'changes')),
-    *(_CLOUDS.c[name] for name in ('write_queue', 'write_failing_since', 'write_error', 'trait_writes')),
-    *(_CLOUDS.c[name] for name in ('write', 'confirmed_writes')),
+    *(column for column in _CLOUDS.c if column.name not in ('lease', 'cursors')),
     clock().label('now'),
     _number(tables.nodes, tables.nodes.c.origin == _CLOUDS.c.name).label('nodes'),
     (

@@ -91,7 +91,7 @@ def _chosen(holders: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any
     return {trait: holds for trait, holds in others.items() if holds}
 
 
-def of_same(connection: sa.Connection, nodes: Collection[Values]) -> dict[str, sa.Row]:
+def find(connection: sa.Connection, nodes: Collection[Values]) -> dict[str, sa.Row]:
     """Return what is kept of nodes, {uuid: row}. What is kept of other machines with their uuids is left out.
 
     :param nodes: {column: value} of nodes.

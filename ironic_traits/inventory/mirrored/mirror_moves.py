@@ -87,7 +87,7 @@ def forget(context: Context, ident: str) -> str:
         node = take(connection, ident, *_STATE)
         origins.check_mirrored(node)
         reason = mirror_deletions.holder(connection, node)
-        claim = mirror_claims.open_of(connection, node.uuid)
+        claim = mirror_claims.open_claim(connection, node.uuid)
         if claim and not reason:
             reason = f'It is held in cloud {node.origin} for instance {claim.instance_uuid}, which is being undone.'
         if reason:

@@ -164,7 +164,7 @@ def _by_trait(connection: sa.Connection, statement: sa.Select) -> list[sa.Row]:
     return sorted(connection.execute(statement), key=lambda row: row.trait)
 
 
-def _of_mirror(table: sa.Table) -> Condition:
+def _is_of_mirror(table: sa.Table) -> Condition:
     # Not LIKE, which ignores case on SQLite.
     return sa.func.substr(table.c.source, 1, len(MIRROR)) == MIRROR
 
@@ -178,7 +178,7 @@ class _Holds:
     def __init__(self, connection: sa.Connection, cloud: str, scope: str) -> None:
         self._source = MIRROR + cloud
         # With all sources, only the few writers of mirrors are left out.
-        condition = _of_mirror(_WRITERS) if scope == written_traits.ALL else sa.true()
+        condition = _is_of_mirror(_WRITERS) if scope == written_traits.ALL else sa.true()
         writers = connection.execute(sa.select(_WRITERS.c.id, _WRITERS.c.source).where(condition)).all()
         others = [row for row in writers if not written_traits.is_written(scope, row.source)]
         self._others, self._other_sources = [row.id for row in others], sorted({row.source for row in others})

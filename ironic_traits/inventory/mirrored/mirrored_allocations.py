@@ -15,7 +15,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.inventory.holds.allocations import ALLOCATING, ERROR, KIND
-from ironic_traits.inventory.mirror_uniqueness import Holder, Stored
+from ironic_traits.inventory.mirror_uniqueness import Holder, StoreResult
 from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn, owner
 from ironic_traits.inventory.mirrored.mirrored_records import RecordCheck
@@ -24,7 +24,7 @@ RESOURCE = KIND.resource.path
 TABLE = tables.node_allocations
 
 
-def store(context: Context, turn: Turn, rows: Sequence[Values], is_final: bool = False) -> Stored:
+def store(context: Context, turn: Turn, rows: Sequence[Values], is_final: bool = False) -> StoreResult:
     """Store new and changed allocations of a cloud, as ``mirrored_records.store`` does.
 
     Allocations are also deferred if the data of their nodes in this service is outdated.

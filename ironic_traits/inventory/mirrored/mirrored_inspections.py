@@ -23,7 +23,7 @@ _TABLE = tables.mirror_inspections
 _NODES = tables.nodes
 
 
-class Inspection(NamedTuple):
+class CloudInspection(NamedTuple):
     """An inspection of a mirrored node.
 
     :ivar uuid: uuid of the node.
@@ -34,7 +34,7 @@ class Inspection(NamedTuple):
     finished_at: datetime.datetime
 
 
-def unread(context: Context, cloud: str, limit: int) -> list[Inspection]:
+def unread(context: Context, cloud: str, limit: int) -> list[CloudInspection]:
     """Return inspections whose data is not stored yet, in the order of the ids of their nodes."""
     statement = (
         sa.select(_NODES.c.uuid, _NODES.c.inspection_finished_at)
@@ -48,11 +48,11 @@ def unread(context: Context, cloud: str, limit: int) -> list[Inspection]:
         .limit(limit)
     )
     with context.read() as connection:
-        return [Inspection(*row) for row in connection.execute(statement)]
+        return [CloudInspection(*row) for row in connection.execute(statement)]
 
 
 @retried
-def store(context: Context, turn: Turn, inspection: Inspection, data: InspectionData | None) -> None:
+def store(context: Context, turn: Turn, inspection: CloudInspection, data: InspectionData | None) -> None:
     """Store the data of an inspection, and run the rules on it.
 
     :param data: None if the cloud has no data. Then only the end of the inspection is stored, so that the data is not

@@ -27,9 +27,9 @@ from ironic_traits.inventory import mirror_uniqueness
 from ironic_traits.inventory.core import history, node_providers
 from ironic_traits.inventory.core.secrets import is_mask
 from ironic_traits.inventory.core.single_node import MOMENT, read, write
-from ironic_traits.inventory.mirror_uniqueness import Stored, total
+from ironic_traits.inventory.mirror_uniqueness import StoreResult, total
 from ironic_traits.inventory.mirrored import mirror_clouds, mirror_deletions, mirror_kept_nodes, mirror_written_traits
-from ironic_traits.inventory.mirrored.mirror_admission import Admission, MirroredNode, overlaid
+from ironic_traits.inventory.mirrored.mirror_admission import MirroredNode, NodeCheck, overlaid
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
 from ironic_traits.inventory.nodes import new_nodes, nodes
 from ironic_traits.inventory.traits import node_traits, trait_store
@@ -59,7 +59,7 @@ def store(
     mirrored: Sequence[MirroredNode],
     is_current: bool = False,
     is_final: bool = False,
-) -> Stored:
+) -> StoreResult:
     """Store new and changed nodes of a cloud.
 
     :param mirrored: nodes, each once.
@@ -80,17 +80,17 @@ def store(
     return total(results)
 
 
-def _store_alone(context: Context, turn: Turn, node: MirroredNode, is_current: bool, is_final: bool) -> Stored:
+def _store_alone(context: Context, turn: Turn, node: MirroredNode, is_current: bool, is_final: bool) -> StoreResult:
     """Store a node in its own transaction. If it cannot be stored, report it."""
     uuid = node.row['uuid']
     try:
-        return _store(context, turn, [node], is_current, is_final, alone=True)
-    except db_exception.DBDuplicateEntry:
-        return Stored(0, {uuid: (RESOURCE, uuid)})
+        return _store(context, turn, [node], is_current, is_final)
+    except (db_exception.DBDuplicateEntry, new_nodes.Unusual):
+        return StoreResult(0, {uuid: (RESOURCE, uuid)})
     except failures.Failure as failure:
         LOG.warning('Node %s of cloud %s cannot be stored: %s', uuid, turn.cloud, failure)
         report(context, turn, RESOURCE, {uuid: str(failure)})
-        return Stored(0, {})
+        return StoreResult(0, {})
 
 
 @retried
@@ -134,17 +134,10 @@ def _changes(row: sa.Row, new: Values) -> Values:
 
 @retried
 def _store(
-    context: Context,
-    turn: Turn,
-    batch: Sequence[MirroredNode],
-    is_current: bool,
-    is_final: bool,
-    alone: bool = False,
-) -> Stored:
+    context: Context, turn: Turn, batch: Sequence[MirroredNode], is_current: bool, is_final: bool
+) -> StoreResult:
     """Store nodes in one transaction.
 
-    :param alone: whether a node for which ``new_nodes.create`` raises Unusual can be stored. Then ``batch`` has one
-        node.
     :raises db_exception.DBDuplicateEntry: another node has a unique value.
     :raises new_nodes.Unusual: a new node cannot be created in bulk.
     :raises failures.Failure: a provider prevents the change.
@@ -156,25 +149,24 @@ def _store(
         moment = max((row.moment for row in present.values()), default=moment)
         created = {node.row['uuid']: node.row['created_at'] for node in batch}
         held = mirror_deletions.end_replaced(context, connection, turn, moment, (created, present))
-        admission = Admission(connection, turn, present, context.conf.inventory.max_traits_per_node, held)
+        admission = NodeCheck(connection, turn, present, context.conf.inventory.max_traits_per_node, held)
         admitted = admission.admit(overlaid(connection, batch), is_current, is_final)
         names.ensure(connection, tables.traits, {name for node in admitted for name in node.traits})
         _ensure_chassis(connection, admitted)
         new = [node for node in admitted if node.row['uuid'] not in present]
-        written = _insert(context, connection, turn, [admission.limited(node) for node in new], alone)
-        if alone:
-            present = take_many(connection, [node.row['uuid'] for node in admitted])
+        if alone := _insert(context, connection, turn, [admission.limited(node) for node in new]):
+            present |= take_many(connection, alone)
         changed = [(present[node.row['uuid']], node) for node in admitted if node.row['uuid'] in present]
         changed_ids = _update(context, connection, turn, moment, changed)
         edits = [each for each in _edits(context, connection, turn, moment, changed, admission) if each.edit.changes]
         node_traits.store(connection, edits, node_traits.entries(context, turn.source, moment, edits))
-        written += len(changed_ids.union(each.node.id for each in edits))
+        written = len(new) + len(changed_ids.union(each.node.id for each in edits))
         _end_reservations(context, connection, changed_ids, moment)
         uuids = [node.row['uuid'] for node in batch if node.row['uuid'] not in admission.deferred]
         admission.check_holders(uuids)
         mirror_clouds.report(connection, turn, RESOURCE, uuids, admission.reasons)
         mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + written)
-        return Stored(written, {uuid: (RESOURCE, other) for uuid, other in admission.deferred.items()})
+        return StoreResult(written, {uuid: (RESOURCE, other) for uuid, other in admission.deferred.items()})
 
 
 def take_many(connection: sa.Connection, uuids: Collection[str]) -> dict[str, sa.Row]:
@@ -212,33 +204,29 @@ def _ensure_chassis(connection: sa.Connection, admitted: Iterable[MirroredNode])
     insert_missing(connection, tables.chassis, [{'uuid': uuid, 'extra': {}, 'created_at': now()} for uuid in uuids])
 
 
-def _insert(
-    context: Context,
-    connection: sa.Connection,
-    turn: Turn,
-    new: Sequence[MirroredNode],
-    alone: bool,
-) -> int:
-    """Insert new nodes, and return their number. A node that returns gets back what was done to it in this service.
+def _insert(context: Context, connection: sa.Connection, turn: Turn, new: Sequence[MirroredNode]) -> set[str]:
+    """Insert new nodes. A node that returns gets back what was done to it in this service.
 
-    :param alone: whether to leave out the traits, and to use a provider that exists already.
-    :raises new_nodes.Unusual: a node returns, and ``alone`` is false.
+    :returns: uuids of those without their traits yet: a node that returns, or has a provider already.
+    :raises new_nodes.Unusual: the nodes cannot be created together.
     """
-    rows = [node.row | {'origin': turn.cloud} for node in new]
-    kept = mirror_kept_nodes.of_same(connection, rows)
-    if kept and not alone:
-        raise new_nodes.Unusual
-    if alone and rows:
-        nodes.insert(context, connection, rows[0])
-        if kept:
-            node = read(connection, rows[0]['uuid'], (_NODES.c.id, _NODES.c.uuid, MOMENT))
-            mirror_kept_nodes.put_back(context, connection, node, kept[node.uuid])
-    elif rows:
-        traits = [{turn.source: sorted(node.traits)} if node.traits else {} for node in new]
-        new_nodes.create(
-            context, connection, [new_nodes.NewNode(row, held) for row, held in zip(rows, traits, strict=True)]
-        )
-    return len(rows)
+    rows = {node.row['uuid']: node.row | {'origin': turn.cloud} for node in new}
+    if not rows:
+        return set()
+    kept = mirror_kept_nodes.find(connection, rows.values())
+    alone = kept.keys() | node_providers.of_uuids(connection, rows)
+    for uuid in sorted(alone):
+        nodes.insert(context, connection, rows[uuid])
+        if uuid in kept:
+            node = read(connection, uuid, (_NODES.c.id, _NODES.c.uuid, MOMENT))
+            mirror_kept_nodes.put_back(context, connection, node, kept[uuid])
+    others = [node for node in new if node.row['uuid'] not in alone]
+    traits = [{turn.source: sorted(node.traits)} if node.traits else {} for node in others]
+    if others:
+        pairs = zip(others, traits, strict=True)
+        together = [new_nodes.NewNode(rows[node.row['uuid']], held) for node, held in pairs]
+        new_nodes.create(context, connection, together)
+    return alone
 
 
 def _update(
@@ -302,7 +290,7 @@ def _edits(
     turn: Turn,
     moment: datetime.datetime,
     changed: Sequence[tuple[sa.Row, MirroredNode]],
-    admission: Admission,
+    admission: NodeCheck,
 ) -> Iterator[NodeEdit]:
     """Yield the edits by which nodes get the traits that they have in the cloud."""
     stored = trait_store.read_many(connection, context.service.writers, [row.id for row, _ in changed])

@@ -13,7 +13,7 @@ from ironic_traits.db.statements.annotations import Values
 from ironic_traits.inventory import mirror_uniqueness
 from ironic_traits.inventory.core.secrets import with_masks
 from ironic_traits.inventory.holds import allocations
-from ironic_traits.inventory.mirror_uniqueness import Holder, Stored, store_batches
+from ironic_traits.inventory.mirror_uniqueness import Holder, StoreResult, store_batches
 from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_nodes
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
 from ironic_traits.inventory.records.chassis import CHASSIS
@@ -37,7 +37,7 @@ def columns(kind: Kind) -> list[str]:
 
 def store(
     context: Context, turn: Turn, check: type['RecordCheck'], kind: Kind, rows: Sequence[Values], is_final: bool = False
-) -> Stored:
+) -> StoreResult:
     """Store new and changed records of a cloud.
 
     :param check: the class that checks which of them can be stored.
@@ -71,7 +71,7 @@ def _differs(present: sa.Row | None, row: Values) -> bool:
 @retried
 def _store(
     context: Context, turn: Turn, check_of: type['RecordCheck'], kind: Kind, batch: Sequence[Values], is_final: bool
-) -> Stored:
+) -> StoreResult:
     table, uuids = kind.table, [row['uuid'] for row in batch]
     with context.write() as connection:
         mirror_clouds.renew(connection, turn)
@@ -92,7 +92,7 @@ def _store(
         mirror_clouds.report(connection, turn, kind.resource.path, set(uuids) - check.deferred.keys(), check.reasons)
         written = len(admitted) + deleted
         mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + written)
-        return Stored(written, check.deferred)
+        return StoreResult(written, check.deferred)
 
 
 def _delete_left_out(connection: sa.Connection, turn: Turn, kind: Kind, uuids: Collection[str]) -> int:
@@ -123,7 +123,7 @@ class RecordCheck:
 
     :param nodes: {uuid: row with ``origin``} of the nodes of the records. The nodes are locked.
     :ivar reasons: {uuid: what conflicts, as a sentence}.
-    :ivar deferred: as ``Stored.deferred``.
+    :ivar deferred: as ``StoreResult.deferred``.
     """
 
     def __init__(self, connection: sa.Connection, turn: Turn, kind: Kind, nodes: Mapping[str, sa.Row]) -> None:
@@ -229,7 +229,7 @@ def uuids(context: Context, table: sa.Table, cloud: str) -> set[str]:
     :param table: table of nodes, or of records.
     """
     with context.read() as connection:
-        return set(connection.scalars(_of_cloud(sa.select(table.c.uuid), table, cloud)))
+        return set(connection.scalars(_limited_to_cloud(sa.select(table.c.uuid), table, cloud)))
 
 
 def count(context: Context, cloud: str) -> int:
@@ -239,7 +239,7 @@ def count(context: Context, cloud: str) -> int:
         return connection.execute(statement).scalar_one()
 
 
-def _of_cloud(statement: sa.Select, table: sa.Table, cloud: str) -> sa.Select:
+def _limited_to_cloud(statement: sa.Select, table: sa.Table, cloud: str) -> sa.Select:
     nodes = tables.nodes
     if 'origin' in table.c:
         return statement.where(table.c.origin == cloud)
@@ -257,7 +257,7 @@ def written_before(
     :param moment: time by the cloud's clock, as the times in the result.
     """
     latest = sa.select(table.c.uuid, table.c.updated_at).where(table.c.updated_at < moment)
-    statement = _of_cloud(latest, table, cloud)
+    statement = _limited_to_cloud(latest, table, cloud)
     with context.read() as connection:
         rows = connection.execute(statement.order_by(table.c.updated_at.desc()).limit(_LATEST))
         return [(row.uuid, row.updated_at) for row in rows]

@@ -349,6 +349,13 @@ def _clouds():
     return os.environ['OS_CLIENT_CONFIG_FILE']
 
 
+def test_response_without_a_node(side, relay):
+    """The cloud has set the instance, and does not say what the node is: it is removed, and the next node is tried."""
+    relay.fault = ('take', 'after', 200)
+    assert side.reserve()['node_uuid'] == side.nodes[1]
+    assert side.is_free(side.nodes[0])
+
+
 @pytest.mark.parametrize('moment', ['before', 'after'])
 def test_process_is_killed_while_it_takes_a_node(side, relay, moment):
     relay.fault = ('take', moment, 'kill')

@@ -68,6 +68,10 @@ def test_commands(tmp_path):
         done = programs.run('ironic-traits-mirror', '--database', url, *arguments, cwd=tmp_path)
         return done.returncode, done.stdout, done.stderr
 
+    # The other clouds are shown, too.
+    code, output, errors = run('--cloud', 'nowhere', '--cloud', 'far', 'missing')
+    assert (code, output) == (1, 'cloud far: 0 nodes of 2 missing\n')
+    assert 'Mirror nowhere could not be found.' in errors
     code, output, errors = run('adopt', '--all')
     assert (code, output) == (1, f'{UUIDS[0]} is adopted\n')
     assert f"{UUIDS[0]} cannot be deployed: its driver 'ipmi' is not enabled" in errors
