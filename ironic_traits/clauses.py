@@ -14,6 +14,7 @@ EXPECTED = 'the inspection rule {} expects'
 _REQUIREMENTS = {
     'required': 'has the trait {}',
     'required_any': 'has one of the traits {}',
+    'not_all': 'lacks one of the traits {}',
     'forbidden': 'does not have the trait {}',
     'resource_class': 'is of the class {}',
     'expect': f'is what {EXPECTED}',

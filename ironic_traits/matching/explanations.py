@@ -30,11 +30,7 @@ class TraitClauses:
 
     def __init__(self, request: Request) -> None:
         required, forbidden = sorted(request.required), sorted(request.forbidden)
-        self.names = [
-            *(f'required:{name}' for name in required),
-            *(f'required_any:{",".join(sorted(names))}' for names in request.required_any),
-            *(f'forbidden:{name}' for name in forbidden),
-        ]
+        self.names = [term.name for term in request.filter.terms()]
         alternatives = {name for names in request.required_any for name in names}
         self.traits = [*required, *forbidden, *sorted(alternatives.difference(required, forbidden))]
         bits = {name: 1 << bit for bit, name in enumerate(self.traits)}

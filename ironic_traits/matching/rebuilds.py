@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_traits.matching.requests import Request
+from ironic_traits.matching.traits import FORBIDDEN, REQUIRED, REQUIRED_ANY, Kind
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,11 +43,13 @@ def fulfilled(providers: list[dict[str, Any]]) -> bool:
 
 
 def _check_one(request: Request, held: HeldProvider, present: frozenset[str]) -> dict[str, Any]:
+    failed: dict[Kind, list[list[str]]] = {kind: [] for kind in (REQUIRED, REQUIRED_ANY, FORBIDDEN)}
+    for term in request.filter.terms():
+        if not term.passes(present if term.kind.wants else held.traits):
+            failed[term.kind].append(sorted(term.traits))
     result: dict[str, Any] = {
         'uuid': held.uuid,
-        'missing': sorted(request.required - present),
-        'forbidden': sorted(request.forbidden & held.traits),
+        'missing': [name for (name,) in failed[REQUIRED]],
+        'forbidden': [name for (name,) in failed[FORBIDDEN]],
     }
-    if request.required_any:
-        result['missing_any'] = [sorted(one_of) for one_of in request.required_any if not one_of & present]
-    return result
+    return result | ({'missing_any': failed[REQUIRED_ANY]} if request.required_any else {})

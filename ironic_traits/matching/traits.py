@@ -1,10 +1,12 @@
 """Which names are valid traits, and the trait filters of a list."""
 
 import dataclasses
+import functools
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Self
+from typing import NamedTuple, Self
 
 import os_traits
 
@@ -44,6 +46,52 @@ def nearest(name: str) -> str | None:
     return spelling.nearest(upper, STANDARD, cutoff=0.85)
 
 
+class Kind(NamedTuple):
+    """A kind of condition on the traits of a node. Statements, sets and explanations derive from its two properties.
+
+    :ivar name: as explanations call it.
+    :ivar is_met: ``all`` or ``any``: how many of its traits count.
+    :ivar wants: whether the node must have them.
+    """
+
+    name: str
+    is_met: Callable[[Iterable[bool]], bool]
+    wants: bool
+
+
+REQUIRED, REQUIRED_ANY = Kind('required', all, True), Kind('required_any', any, True)
+NOT_ALL, FORBIDDEN = Kind('not_all', all, False), Kind('forbidden', any, False)
+
+
+class Term(NamedTuple):
+    """A condition on the traits of a node.
+
+    :ivar traits: {trait, …}, at least one.
+    """
+
+    kind: Kind
+    traits: AbstractSet[str]
+
+    @property
+    def name(self) -> str:
+        """The name of the clause in explanations, such as "required_any:CUSTOM_A,CUSTOM_B"."""
+        return f'{self.kind.name}:{",".join(sorted(self.traits))}'
+
+    def passes(self, traits: AbstractSet[str]) -> bool:
+        """Whether a node with this set of traits fulfils the condition."""
+        return self.kind.is_met(name in traits for name in self.traits) is self.kind.wants
+
+    def of_sets(self, members: Callable[[str], int], every: int) -> int:
+        """Return the set of the nodes that fulfil the condition, as bits.
+
+        :param members: function from a trait to the set of the nodes that have it.
+        :param every: the set of all nodes.
+        """
+        combine = operator.and_ if self.kind.is_met is all else operator.or_
+        found = functools.reduce(combine, map(members, self.traits))
+        return every & (found if self.kind.wants else ~found)
+
+
 @dataclasses.dataclass(frozen=True)
 class Filter:
     """The four trait filters of a node list, from the node-traits specification. All of them must hold.
@@ -74,11 +122,13 @@ class Filter:
             none_of=frozenset().union(*not_traits_any, *(names for names in not_traits if len(names) == 1)),
         )
 
+    def terms(self) -> Iterator[Term]:
+        """Yield the conditions of the filter, one for each trait where that is possible."""
+        yield from (Term(REQUIRED, {name}) for name in sorted(self.all_of))
+        yield from (Term(REQUIRED_ANY, names) for names in self.any_of)
+        yield from (Term(NOT_ALL, names) for names in self.not_all_of)
+        yield from (Term(FORBIDDEN, {name}) for name in sorted(self.none_of))
+
     def matches(self, traits: AbstractSet[str]) -> bool:
         """Whether a node with this set of traits passes the filter."""
-        return (
-            self.all_of <= traits
-            and all(names & traits for names in self.any_of)
-            and not any(names <= traits for names in self.not_all_of)
-            and not self.none_of & traits
-        )
+        return all(term.passes(traits) for term in self.terms())

@@ -1,7 +1,7 @@
 """Traits in statements that select nodes: the column of a node's traits, and the conditions of the filters."""
 
 import dataclasses
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import sqlalchemy as sa
 
@@ -10,7 +10,7 @@ from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.types import names_in
 from ironic_traits.inventory.core import trait_writers
 from ironic_traits.matching.sources import OPERATOR
-from ironic_traits.matching.traits import Filter
+from ironic_traits.matching.traits import FORBIDDEN, Filter, Term
 
 #: A column of a SELECT from nodes: the node's traits, which are read as a sorted list.
 JOINED = (
@@ -59,23 +59,31 @@ def begin_with(statement: sa.Select, dialect: str, trait_filter: Filter) -> sa.S
 def where(trait_filter: Filter) -> Iterator[Condition]:
     """Yield the conditions on nodes that implement a trait filter."""
     names, others = _divided(trait_filter.all_of)
-    # IN, not EXISTS: then SQLite, too, begins with the index on traits if a trait is rare.
-    # nodes.id IN (SELECT node_id FROM node_traits WHERE trait = 'A')
-    for name in names:
-        yield tables.nodes.c.id.in_(sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait == name))
+    first = dataclasses.replace(trait_filter, all_of=frozenset(names), none_of=frozenset())
+    yield from map(condition, first.terms())
     yield from _have_all(others)
-    # nodes.id IN (SELECT node_id FROM node_traits WHERE trait IN ('B', 'C'))
-    for one_of in trait_filter.any_of:
-        yield tables.nodes.c.id.in_(
-            sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait.in_(sorted(one_of)))
-        )
+    if trait_filter.none_of:
+        # One subquery for all of them.
+        yield condition(Term(FORBIDDEN, trait_filter.none_of))
+
+
+def condition(term: Term) -> Condition:
+    """Return the condition on nodes that implements a term of a filter."""
+    names = sorted(term.traits)
+    groups = [[name] for name in names] if term.kind.is_met is all else [names]
+    if term.kind.wants:
+        # IN, not EXISTS: then SQLite, too, begins with the index on traits if a trait is rare.
+        # nodes.id IN (SELECT node_id FROM node_traits WHERE trait IN ('B', 'C'))
+        ids = sa.select(tables.node_traits.c.node_id)
+        return sa.and_(*(tables.nodes.c.id.in_(ids.where(_is_one_of(group))) for group in groups))
     # (NOT EXISTS (SELECT * FROM node_traits WHERE node_id = nodes.id AND trait = 'D')
     #  OR NOT EXISTS (SELECT * FROM node_traits WHERE node_id = nodes.id AND trait = 'E'))
-    for all_of in trait_filter.not_all_of:
-        yield sa.or_(*(~_has(tables.node_traits.c.trait == name) for name in sorted(all_of)))
-    # NOT EXISTS (SELECT * FROM node_traits WHERE node_id = nodes.id AND trait IN ('F', 'G'))
-    if trait_filter.none_of:
-        yield ~_has(tables.node_traits.c.trait.in_(sorted(trait_filter.none_of)))
+    return sa.or_(*(~_has(_is_one_of(group)) for group in groups))
+
+
+def _is_one_of(names: Sequence[str]) -> Condition:
+    trait = tables.node_traits.c.trait
+    return trait == names[0] if len(names) == 1 else trait.in_(names)
 
 
 def _divided(names: Collection[str]) -> tuple[list[str], list[str]]:

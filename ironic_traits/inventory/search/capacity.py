@@ -7,7 +7,7 @@ filters that depend on it, ``reserved`` and ``eligible``, are answered from the 
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import os_resource_classes
@@ -273,12 +273,8 @@ class Nodes:
 
     def clauses_of_traits(self, request: Request) -> Iterator[tuple[str, int]]:
         """Yield the clauses about traits, as ``clauses`` does."""
-        for name in sorted(request.required):
-            yield f'required:{name}', self.trait(name)
-        for names in request.required_any:
-            yield f'required_any:{",".join(sorted(names))}', self._with_one_of(names)
-        for name in sorted(request.forbidden):
-            yield f'forbidden:{name}', self.all & ~self.trait(name)
+        for term in request.filter.terms():
+            yield term.name, term.of_sets(self.trait, self.all)
 
     def of_class(self, request: Request) -> int:
         """Return the set of the nodes with the resource class of a request. The request must have one."""
@@ -349,21 +345,8 @@ class Nodes:
 
     def with_traits(self, nodes: int, wanted: Filter) -> int:
         """Return the subset of nodes that pass a filter on traits."""
-        for name in wanted.all_of:
-            nodes &= self.trait(name)
-        for names in wanted.any_of:
-            nodes &= self._with_one_of(names)
-        for names in wanted.not_all_of:
-            every = nodes
-            for name in names:
-                every &= self.trait(name)
-            nodes &= ~every
-        return nodes & ~self._with_one_of(wanted.none_of) if wanted.none_of else nodes
-
-    def _with_one_of(self, names: Collection[str]) -> int:
-        nodes = 0
-        for name in names:
-            nodes |= self.trait(name)
+        for term in wanted.terms():
+            nodes = term.of_sets(self.trait, nodes)
         return nodes
 
     def _partition(self) -> dict[str, int]:
