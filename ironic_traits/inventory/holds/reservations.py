@@ -133,10 +133,17 @@ def delete(context: Context, uuid: str) -> None:
     """
     with context.write() as connection:
         node = _take(connection, uuid)
-        connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.uuid == uuid))
-        change_feed.record(connection, change_feed.RESERVATION, [uuid])
-        node_providers.bump_for_reservation(connection, node.id)
-        history.record(connection, _event(context, node.uuid, node.moment, f'Reservation {uuid} was deleted.'))
+        end(connection, node.id, uuid, _event(context, node.uuid, node.moment, f'Reservation {uuid} was deleted.'))
+
+
+def end(connection: sa.Connection, node_id: int, uuid: str, entry: Values) -> bool:
+    """Delete a reservation of a locked node, and add an entry to the node's history. Return whether it existed."""
+    if not connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.uuid == uuid)).rowcount:
+        return False
+    change_feed.record(connection, change_feed.RESERVATION, [uuid])
+    node_providers.bump_for_reservation(connection, node_id)
+    history.record(connection, entry)
+    return True
 
 
 def purge(service: Writer) -> int:

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from ironic_traits.changes import change_feed
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, retried
 from ironic_traits.db.statements.types import clock, read_clock
-from ironic_traits.inventory.core import history, node_providers
+from ironic_traits.inventory.core import history
 from ironic_traits.inventory.core.mirror_claim_states import (
     ALLOCATED,
     HELD,
@@ -180,19 +179,16 @@ def _end_holder(
     """Delete the reservation or the allocation of a claim. Return the resulting changes of the node."""
     if reservations.settle(connection, tables.reservations.c.uuid == claim.holder_uuid):
         return {}
-    if claim.holder_uuid == claim.instance_uuid:
-        table, what = tables.node_allocations, 'Allocation'
-    else:
-        table, what = tables.reservations, 'Reservation'
-    if not connection.execute(sa.delete(table).where(table.c.uuid == claim.holder_uuid)).rowcount:
-        return {}
+    what = 'Allocation' if claim.holder_uuid == claim.instance_uuid else 'Reservation'
     event = f'{what} {claim.holder_uuid} ended: {reason}.'
-    history.record(connection, history.entry(context, node.uuid, node.moment, history.RESERVATION, event))
-    if table is tables.reservations:
-        change_feed.record(connection, change_feed.RESERVATION, [claim.holder_uuid])
-        node_providers.bump_for_reservation(connection, node.id)
-        return {}
-    return {'allocation_uuid': None}
+    entry = history.entry(context, node.uuid, node.moment, history.RESERVATION, event)
+    allocations = tables.node_allocations
+    if what == 'Reservation':
+        reservations.end(connection, node.id, claim.holder_uuid, entry)
+    elif connection.execute(sa.delete(allocations).where(allocations.c.uuid == claim.holder_uuid)).rowcount:
+        history.record(connection, entry)
+        return {'allocation_uuid': None}
+    return {}
 
 
 def _unless_elsewhere(connection: sa.Connection, instance: str | None) -> str | None:

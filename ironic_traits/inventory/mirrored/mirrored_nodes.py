@@ -27,6 +27,7 @@ from ironic_traits.inventory import mirror_uniqueness
 from ironic_traits.inventory.core import history, node_providers
 from ironic_traits.inventory.core.secrets import is_mask
 from ironic_traits.inventory.core.single_node import MOMENT, read, write
+from ironic_traits.inventory.holds import reservations
 from ironic_traits.inventory.mirror_uniqueness import StoreResult, total
 from ironic_traits.inventory.mirrored import mirror_clouds, mirror_deletions, mirror_kept_nodes, mirror_written_traits
 from ironic_traits.inventory.mirrored.mirror_admission import MirroredNode, NodeCheck, overlaid
@@ -313,17 +314,15 @@ def _end_reservations(
     """Delete the reservations of nodes on which their instances are deployed in the cloud."""
     held = tables.reservations
     statement = (
-        sa.select(held.c.id, held.c.uuid, held.c.node_uuid, _NODES.c.id.label('node_id'))
+        sa.select(held.c.uuid, held.c.node_uuid, _NODES.c.id.label('node_id'))
         .join(_NODES, _NODES.c.uuid == held.c.node_uuid)
         .where(_NODES.c.id.in_(list(node_ids)), _NODES.c.provision_state != states.AVAILABLE)
         .where(_NODES.c.instance_uuid == held.c.instance_uuid)
     )
     for row in connection.execute(statement).all():
-        connection.execute(sa.delete(held).where(held.c.id == row.id))
-        node_providers.bump_for_reservation(connection, row.node_id)
-        change_feed.record(connection, change_feed.RESERVATION, [row.uuid])
         event = f'Reservation {row.uuid} was used: its instance is deployed on the node.'
-        history.record(connection, history.entry(context, row.node_uuid, moment, history.RESERVATION, event))
+        entry = history.entry(context, row.node_uuid, moment, history.RESERVATION, event)
+        reservations.end(connection, row.node_id, row.uuid, entry)
 
 
 @retried
