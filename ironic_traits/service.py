@@ -21,7 +21,6 @@ from ironic_traits.inventory.records.inspection_rules import RuleCache, built_in
 from ironic_traits.inventory.search.node_index import NodeIndex
 from ironic_traits.inventory.search.search_places import Places
 from ironic_traits.inventory.traits.retired_traits import RetiredTraits
-from ironic_traits.placement import node_holder
 from ironic_traits.placement.trait_cache import TraitCache
 from ironic_traits.worker import wakeup
 
@@ -85,12 +84,14 @@ class Service:
     @property
     def holder(self) -> types.ModuleType:
         """What requests call to hold nodes: a module with the functions of ``placement.node_holder``."""
-        if not claims_any_nodes(self.conf):
-            return node_holder
-        # Imported late: without this option, no request needs anything of the mirror.
-        from ironic_traits.mirror import cloud_holder
+        # Imported late: only requests need one of them, and without this option, they need nothing of the mirror.
+        if claims_any_nodes(self.conf):
+            from ironic_traits.mirror import cloud_holder
 
-        return cloud_holder
+            return cloud_holder
+        from ironic_traits.placement import node_holder
+
+        return node_holder
 
     def close(self) -> None:
         """Close the database connections and the socket that wakes the worker."""

@@ -5,6 +5,7 @@ anchor has changed. doc/source/contributor/decisions/mirror_feed.rst says how no
 """
 
 import collections
+import dataclasses
 import datetime
 import itertools
 import logging
@@ -41,37 +42,28 @@ class AnchorLost(Exception):
     """No anchor is left: everything must be read again."""
 
 
+@dataclasses.dataclass
 class Feed:
     """The list of one resource of a cloud.
 
-    :param resource: its name: ``nodes``, ``ports``, ``portgroups``, ``chassis`` or ``allocations``.
-    :param page_size: maximum number of items of a page.
-    :param overlap: seconds for which changes are read again.
-    :param state: the last ``state`` of another process; {} at first.
-    :param has_details: whether only the list at ``/detail`` has all fields. Otherwise, every list has them.
-    :ivar state: {'anchor': Place, 'follower': Place, 'pass': …}: where to continue, as JSON.
+    :ivar resource: its name: ``nodes``, ``ports``, ``portgroups``, ``chassis`` or ``allocations``.
+    :ivar page_size: maximum number of items of a page.
+    :ivar overlap: seconds for which changes are read again.
+    :ivar state: where to continue, as JSON: {'anchor': Place, 'follower': Place, 'pass': …}; {} at first.
+    :ivar all_fields: what the path of a list with all fields ends with.
     """
 
-    def __init__(
-        self,
-        cloud: Cloud,
-        resource: str,
-        page_size: int,
-        overlap: float,
-        state: dict[str, Any],
-        has_details: bool = True,
-    ) -> None:
-        self._cloud = cloud
-        self._all_fields = '/detail' if has_details else ''
-        self.resource = resource
-        self._page_size = page_size
-        self._overlap = overlap
-        self.state = dict(state)
-        #: When the list of changes was read, and its last two items.
-        self._begin = 0.0
-        self._end: tuple[Place, Place] | None = None
-        #: (when it was read, anchor, follower), …: the ends of the lists so far.
-        self._ends: collections.deque[tuple[float, Place, Place]] = collections.deque()
+    cloud: Cloud
+    resource: str
+    page_size: int
+    overlap: float
+    state: dict[str, Any]
+    all_fields: str = '/detail'
+    #: When the list of changes was read, and its last two items.
+    _begin: float = 0.0
+    _end: tuple[Place, Place] | None = None
+    #: (when it was read, anchor, follower), …: the ends of the lists so far.
+    _ends: collections.deque[tuple[float, Place, Place]] = dataclasses.field(default_factory=collections.deque)
 
     @property
     def is_passing(self) -> bool:
@@ -142,7 +134,7 @@ class Feed:
         """Move the anchor to the end of a list that was read long enough ago. Call it after all changes are stored."""
         if self._end and (not self._ends or self._ends[-1][1:] != self._end):
             self._ends.append((self._begin, *self._end))
-        while self._ends and self._ends[0][0] <= self._begin - self._overlap:
+        while self._ends and self._ends[0][0] <= self._begin - self.overlap:
             _, self.state['anchor'], self.state['follower'] = self._ends.popleft()
 
     def hold(self) -> None:
@@ -151,7 +143,7 @@ class Feed:
 
     def newest(self) -> list[CloudItem]:
         """Return the newest items, with all fields: Ironic does not show ``created_at`` otherwise."""
-        return self._list(self._all_fields, sort_key='id', sort_dir='desc', limit=NEWEST)[0]
+        return self._list(self.all_fields, sort_key='id', sort_dir='desc', limit=NEWEST)[0]
 
     def newest_pages(self) -> Iterator[list[CloudItem]]:
         """Yield pages of the newest items, the latest first."""
@@ -185,7 +177,7 @@ class Feed:
     def get(self, uuid: str) -> CloudItem | None:
         """Return one item; None if the cloud does not have it."""
         try:
-            return CloudItem.read(uuid, {**self._cloud.get(f'/{self.resource}/{uuid}'), 'uuid': uuid})
+            return CloudItem.read(uuid, {**self.cloud.get(f'/{self.resource}/{uuid}'), 'uuid': uuid})
         except NotInCloud:
             return None
 
@@ -213,7 +205,7 @@ class Feed:
         """
         # Stable: of equal stamps, the last item in the order of creation is the last in the list of changes, too.
         pairs = sorted(pairs, key=lambda pair: pair[0])
-        overlap = datetime.timedelta(seconds=self._overlap)
+        overlap = datetime.timedelta(seconds=self.overlap)
         return [pair for pair in pairs if _moment(pair[0]) <= _moment(bound) - overlap][-2:] or pairs[:2]
 
     def _after_anchor(self, alternatives: Alternatives) -> Iterator[list[CloudItem]]:
@@ -268,21 +260,21 @@ class Feed:
         there is one, this is the oldest stamp, and the first list of changes has all items.
         """
         for direction in ('desc', 'asc'):
-            items, _ = self._list(self._all_fields, sort_key='updated_at', sort_dir=direction, limit=1)
+            items, _ = self._list(self.all_fields, sort_key='updated_at', sort_dir=direction, limit=1)
             if items and items[0].changed:
                 return items[0].changed
         return None
 
     def _page(self, marker: str | None = None, **query: str | int) -> Page:
         more: dict[str, str] = {} if marker is None else {'marker': marker}
-        return self._list(self._all_fields, limit=self._page_size, **more, **query)
+        return self._list(self.all_fields, limit=self.page_size, **more, **query)
 
     def _list(self, below: str, **query: str | int) -> Page:
         """Return the items of a list, with whether there are more."""
-        if self.resource == 'nodes' and self._cloud.minor >= _CHILDREN_SINCE:
+        if self.resource == 'nodes' and self.cloud.minor >= _CHILDREN_SINCE:
             # On each page: the link to the next page of Ironic leaves it out.
             query['include_children'] = 'true'
-        document = self._cloud.get(f'/{self.resource}{below}', **query)
+        document = self.cloud.get(f'/{self.resource}{below}', **query)
         items = document.get(self.resource)
         if not isinstance(items, list):
             raise Unreadable(f'The response to GET /{self.resource}{below} has no list of {self.resource}.')

@@ -178,7 +178,8 @@ class Follower:
 
     def _feed(self, resource: str, state: dict[str, Any]) -> Feed:
         options = self._options
-        return Feed(self._cloud, resource, options.page_size, options.overlap_seconds, state, resource != ALLOCATIONS)
+        all_fields = '' if resource == ALLOCATIONS else '/detail'
+        return Feed(self._cloud, resource, options.page_size, options.overlap_seconds, state, all_fields)
 
     def _step(self) -> float:
         """Run one task, and return the seconds until the next one is due."""
