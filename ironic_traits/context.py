@@ -1,11 +1,12 @@
 """The context of a request: its caller, its API version, and the service that handles it."""
 
 import contextlib
+import copy
 import dataclasses
 import threading
 import types
 import urllib.parse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 from wsgiref.types import WSGIEnvironment
 
@@ -119,10 +120,35 @@ class Context(oslo_context.RequestContext):
         super().__init__(**ids)
         self.service = service
         self.conf = service.conf
-        self.read, self.write, self.snapshot = service.read, service.write, service.snapshot
+        self.snapshot = service.snapshot
         self.protocol = protocol
         self.minor = minor
         self.base = base
+        #: The request, of webob; None outside of the API.
+        self.request: Any = None
+        #: Called with the connection at the beginning of each transaction (``api.preconditions``).
+        self.guard: Callable[[sa.Connection], None] | None = None
+        self._connection: sa.Connection | None = None
+
+    def read(self) -> contextlib.AbstractContextManager[sa.Connection]:
+        """Return a context manager of a connection for reading."""
+        return self.service.read() if self._connection is None else contextlib.nullcontext(self._connection)
+
+    def write(self) -> contextlib.AbstractContextManager[sa.Connection]:
+        """Return a context manager of a connection in a transaction, which begins with the guard."""
+        return self.service.write() if self.guard is None else self._guarded(self.guard)
+
+    @contextlib.contextmanager
+    def _guarded(self, guard: Callable[[sa.Connection], None]) -> Iterator[sa.Connection]:
+        with self.service.write() as connection:
+            guard(connection)
+            yield connection
+
+    def of_read(self, request: Any, connection: sa.Connection) -> 'Context':
+        """Return the same context for a request that reads through a connection."""
+        context = copy.copy(self)
+        context.request, context.guard, context._connection = request, None, connection
+        return context
 
     def identified(self, environ: WSGIEnvironment) -> 'Context':
         """Return the same context with the user, project and roles that keystonemiddleware found.

@@ -7,7 +7,6 @@ import re
 import threading
 
 import orjson
-import pecan
 import wsme.exc
 import wsme.types
 from wsme.rest import json as wsme_json
@@ -50,9 +49,9 @@ def turn(raw):
         _LARGE_BODIES.release()
 
 
-def is_small():
+def is_small(context):
     """Whether the headers of the request say that it has no body, or one that needs neither memory nor time."""
-    request = pecan.request
+    request = context.request
     return 'HTTP_TRANSFER_ENCODING' not in request.environ and (request.content_length or 0) <= _SMALL
 
 
@@ -71,9 +70,9 @@ def converted(context, raw, datatype, optional):
         if optional:
             return None
         raise failures.InvalidInput(reason='The request needs a body: a JSON document.')
-    if pecan.request.content_type in _FORM_TYPES:
+    if context.request.content_type in _FORM_TYPES:
         raise failures.InvalidInput(
-            reason=f'The body is {pecan.request.content_type}: send JSON with "Content-Type: application/json".'
+            reason=f'The body is {context.request.content_type}: send JSON with "Content-Type: application/json".'
         )
     document = parse(context, raw)
     if document is None and optional:
@@ -100,7 +99,7 @@ def content(context, limit=None):
     :raises failures.InvalidInput: it is not complete.
     """
     limit = limit or context.conf.api.max_request_body_size
-    request = pecan.request
+    request = context.request
     if _has_none(request.environ):
         return b''
     if (request.content_length or 0) > limit:
@@ -110,19 +109,19 @@ def content(context, limit=None):
     raw = request.body_file_raw.read(limit + 1)
     if len(raw) > limit:
         raise failures.BodyTooLarge(limit=limit)
-    _check_complete(raw)
+    _check_complete(request, raw)
     return raw
 
 
-def _check_complete(raw):
+def _check_complete(request, raw):
     """Raise InvalidInput if the connection broke before the client had sent the whole body.
 
     Without this check, a body of which nothing arrives would be a missing one, which some routes allow. The server does
     not tell whether a chunked body has ended or broken off. So an empty one is refused. Half a JSON document is
     malformed anyway.
     """
-    expected = pecan.request.content_length
-    is_chunked = 'HTTP_TRANSFER_ENCODING' in pecan.request.environ
+    expected = request.content_length
+    is_chunked = 'HTTP_TRANSFER_ENCODING' in request.environ
     if (is_chunked and not raw) or (not is_chunked and expected is not None and len(raw) < expected):
         raise failures.InvalidInput(reason=f'The body is not complete: only {len(raw)} bytes of it have arrived.')
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from wsgiref.types import WSGIEnvironment
 
-import pecan
 import wsme.exc
 import wsme.types
 from oslo_config import cfg
@@ -106,9 +105,9 @@ class BareMetalRoute(Route):
         return 'grant' in inspect.signature(self.method).parameters
 
     def respond(self, controller: Any, context: Context, path: tuple[str, ...]) -> Response:
-        environ = pecan.request.environ
+        environ = context.request.environ
         arguments: dict[str, Any] = {}
-        if not _allows_json(environ.get('HTTP_ACCEPT')) and not self._is_stream(environ):
+        if not accepts_json(environ) and not self._is_stream(environ):
             raise failures.NotAcceptable
         try:
             result = self._attempt(controller, context, path, environ, arguments)
@@ -136,7 +135,7 @@ class BareMetalRoute(Route):
         grant, checked_path = self._admit(context, path, environ)
         first = self._first(context, grant)
         with contextlib.ExitStack() as stack:
-            stack.enter_context(preconditions.guard(context, path, environ))
+            stack.enter_context(preconditions.guard(context, path))
             if not arguments:
                 arguments.update(self._arguments(context, environ, stack))
             return self.method(controller, *first, *checked_path, **arguments)
@@ -158,7 +157,7 @@ class BareMetalRoute(Route):
         return grant, path
 
     def _is_stream(self, environ: WSGIEnvironment) -> bool:
-        return self.streams and _prefers_events(environ.get('HTTP_ACCEPT', ''))
+        return self.streams and accepts_events(environ)
 
     def _too_early(self, environ: WSGIEnvironment) -> failures.Failure:
         """Return the failure for a version before that of the route."""
@@ -204,7 +203,7 @@ class BareMetalRoute(Route):
         :raises failures.UnexpectedArguments: the route does not have one of them.
         :raises failures.VersionTooLow: the version of the request does not have one of them.
         """
-        parameters = pecan.request.GET
+        parameters = context.request.GET
         if unknown := set(parameters).difference(self.query_types):
             raise failures.UnexpectedArguments(unknown, self.query_types)
         arguments = {
@@ -222,14 +221,14 @@ class BareMetalRoute(Route):
 expose = functools.partial(routes.expose, BareMetalRoute)
 
 
-def accepts_json() -> bool:
-    """Whether the Accept header of the request allows a JSON response."""
-    return _allows_json(pecan.request.environ.get('HTTP_ACCEPT'))
+def accepts_json(environ: WSGIEnvironment) -> bool:
+    """Whether the Accept header of a request allows a JSON response."""
+    return _allows_json(environ.get('HTTP_ACCEPT'))
 
 
-def accepts_events() -> bool:
-    """Whether the Accept header of the request prefers a stream of events to JSON."""
-    return _prefers_events(pecan.request.environ.get('HTTP_ACCEPT', ''))
+def accepts_events(environ: WSGIEnvironment) -> bool:
+    """Whether the Accept header of a request prefers a stream of events to JSON."""
+    return _prefers_events(environ.get('HTTP_ACCEPT', ''))
 
 
 @functools.lru_cache(maxsize=256)

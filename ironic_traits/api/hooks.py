@@ -1,26 +1,28 @@
 """pecan's application, and the hook and the request class that it is configured with."""
 
 import pecan
-from pecan import core
+from pecan.core import PecanBase
 from pecan.hooks import PecanHook
 from webob import acceptparse
 
 from ironic_traits.api import exceptions
+from ironic_traits.api.resource import CONTEXT
 
 
-class Application(pecan.Pecan):
+class Application(PecanBase):
     """pecan's application, for a root that finds the route of a request itself (``resource.Resource``).
 
     pecan would look through the attributes of controllers and the signatures of methods in each request, and would
-    choose a renderer by the Accept header. Here a route returns the complete response.
+    choose a renderer by the Accept header. Here a route returns the complete response, and takes the request from its
+    context instead of pecan's thread-local.
     """
 
     def find_controller(self, state):
         """Return the exposed method for a request, its arguments, and no keyword arguments."""
-        # pecan.request and pecan.response stand for these.
-        core.state.request, core.state.response = state.request, state.response
+        context = state.request.environ[CONTEXT]
+        context.request = state.request
         method, parameters = self.root.route(state.request)
-        return method, parameters, {}
+        return method, (context, *parameters), {}
 
     def invoke_controller(self, controller, args, kwargs, state):
         """Call the exposed method for a request."""

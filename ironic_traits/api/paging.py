@@ -38,13 +38,13 @@ def page(context, query, sortable, check):
     )
 
 
-def next_link(context, request, page, marker):
+def next_link(context, page, marker):
     """Return the URL of the next page: the URL of the request, with another marker.
 
-    :param request: the request for this page.
     :param page: ironic_traits.inventory.core.paging.Page.
     :param marker: uuid of the last item of this page.
     """
+    request = context.request
     arguments = [(name, value) for name, value in request.GET.items() if name not in ('limit', 'marker')]
     arguments += [('limit', page.limit), ('marker', marker)]
     return context.url(f'{request.path_info}?{urllib.parse.urlencode(arguments, safe=",")}')

@@ -10,14 +10,12 @@ transaction. doc/source/contributor/decisions/if_match.rst says why.
 """
 
 import contextlib
-import copy
 
-from pecan import core
 from webob import exc
 
 from ironic_traits import failures
 from ironic_traits.api import conditional, rendering
-from ironic_traits.api.resource import CONTEXT, ROUTE
+from ironic_traits.api.resource import ROOT, ROUTE
 from ironic_traits.inventory.holds.row_locks import LOCKS
 from ironic_traits.uuids import canonical
 
@@ -25,38 +23,36 @@ from ironic_traits.uuids import canonical
 _DROPPED = (conditional.IF_MATCH, 'HTTP_IF_NONE_MATCH', 'CONTENT_TYPE', 'wsgi.input', 'webob._parsed_query_vars')
 
 
-def refuse(environ):
+def refuse(context):
     """Raise IfMatchUnsupported if a request has If-Match: for routes that do not support it."""
-    if conditional.IF_MATCH in environ:
-        raise _unsupported(environ)
+    if conditional.IF_MATCH in context.request.environ:
+        raise _unsupported(context.request.environ)
 
 
-def guard(context, path, environ):
+def guard(context, path):
     """Return a context manager that makes the writes of the request in the block depend on its If-Match, if it has one.
 
-    :param context: Context of the request. Its ``write`` is replaced during the block.
+    :param context: Context of the request. Its transactions begin with the comparison.
     :param path: the path parameters.
-    :param environ: WSGI environ of the request.
     :raises failures.IfMatchUnsupported: the route does not write to a single resource.
     :raises failures.PreconditionFailed: the ETag of the resource is another.
     """
-    if conditional.IF_MATCH not in environ or environ['REQUEST_METHOD'] == 'GET':
+    if conditional.IF_MATCH not in context.request.environ or context.request.method == 'GET':
         return _NO_GUARD
-    return _guard(context, path, environ)
+    return _guard(context, path)
 
 
 _NO_GUARD: contextlib.AbstractContextManager = contextlib.nullcontext()
 
 
 @contextlib.contextmanager
-def _guard(context, path, environ):
-    write = context.write
-    precondition = _Precondition(context, environ, path)
-    context.write = precondition.write
+def _guard(context, path):
+    precondition = _Precondition(context, path)
+    context.guard = precondition.lock_and_check
     try:
         yield
     finally:
-        context.write = write
+        context.guard = None
     if not precondition.was_checked:
         # There was no transaction, and nothing was written.
         with context.read() as connection:
@@ -66,23 +62,19 @@ def _guard(context, path, environ):
 class _Precondition:
     """The If-Match of a request that writes; the parameters are those of ``guard``."""
 
-    def __init__(self, context, environ, path):
-        self._context, self._environ = context, environ
-        self._open = context.write
-        self._collection, self._ident = _resource(environ, path)
-        self._url, (self._method, self._path, self._template) = _readable(environ, path)
+    def __init__(self, context, path):
+        self._context, self._environ = context, context.request.environ
+        self._collection, self._ident = _resource(self._environ, path)
+        self._url, (self._method, self._path, self._template) = _readable(self._environ, path)
         self.was_checked = False
 
-    @contextlib.contextmanager
-    def write(self):
-        """Yield a connection in a transaction, as ``Database.write``, after the comparison.
+    def lock_and_check(self, connection):
+        """Lock the resource, and raise PreconditionFailed unless If-Match has its ETag.
 
         A route may have several transactions. It compares in each, so only the last one may write to the resource.
         """
-        with self._open() as connection:
-            LOCKS[self._collection](connection, self._ident)
-            self.check(connection)
-            yield connection
+        LOCKS[self._collection](connection, self._ident)
+        self.check(connection)
 
     def check(self, connection):
         """Raise PreconditionFailed unless If-Match has the ETag of the resource."""
@@ -99,17 +91,11 @@ class _Precondition:
 
     def _tag(self, connection):
         """Return the ETag of the response to the GET, read through a connection."""
-        context = copy.copy(self._context)
-        context.read = lambda: contextlib.nullcontext(connection)
         environ = {name: value for name, value in self._environ.items() if name not in _DROPPED}
         environ |= {'REQUEST_METHOD': 'GET', 'QUERY_STRING': '', 'CONTENT_LENGTH': '0'}
-        environ |= {CONTEXT: context, ROUTE: self._template.format(*self._method.route.path_names)}
-        request = core.state.request
-        core.state.request = type(request)(environ)
-        try:
-            result = self._method.route.respond(self._method.__self__, context, tuple(self._path)).body
-        finally:
-            core.state.request = request
+        environ[ROUTE] = self._template.format(*self._method.route.path_names)
+        context = self._context.of_read(type(self._context.request)(environ), connection)
+        result = self._method.route.respond(self._method.__self__, context, tuple(self._path)).body
         return conditional.digest_of(result if isinstance(result, bytes) else rendering.dump(result))
 
 
@@ -135,7 +121,7 @@ def _readable(environ, path):
     segments = [next(values) if segment.startswith('{') else segment for segment in template]
     while any(segment.startswith('{') for segment in template[: len(segments)]):
         with contextlib.suppress(exc.HTTPNotFound, exc.HTTPMethodNotAllowed):
-            return f'/{"/".join(segments)}', core.state.app.root.find(segments, 'GET', [], '')
+            return f'/{"/".join(segments)}', environ[ROOT].find(segments, 'GET', [], '')
         segments.pop()
     raise _unsupported(environ)
 

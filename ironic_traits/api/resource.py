@@ -18,6 +18,8 @@ READS = frozenset({'GET', 'HEAD', 'OPTIONS'})
 CONTEXT = 'ironic_traits.context'
 #: Key in the WSGI environ of the path of the route, such as /v1/nodes/{node_ident}/traits. Missing without a route.
 ROUTE = 'ironic_traits.route'
+#: Key in the WSGI environ of the root of the controllers.
+ROOT = 'ironic_traits.root'
 #: Key in the WSGI environ that is set if the path ends in a name with .json, which may be a suffix or part of the name.
 SUFFIXED = 'ironic_traits.suffixed'
 #: Key in the WSGI environ that is set if the server sends streams without the thread of the request.
@@ -45,13 +47,16 @@ class Resource:
     members: 'dict[str, Resource]' = {}
 
     def route(self, request):
-        """Return the exposed method for a request and its path parameters. Put the path of its route into the environ.
+        """Return the exposed method for a request and its path parameters.
+
+        The path of its route and the root are put into the environ.
 
         :param request: webob.Request.
         """
         method, parameters, path = self.locate(
             [segment for segment in request.path_info.split('/')[1:] if segment], request
         )
+        request.environ[ROOT] = self
         request.environ[ROUTE] = path.format(*method.route.path_names) or '/'
         return method, parameters
 

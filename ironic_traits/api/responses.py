@@ -46,7 +46,7 @@ def warnings(sentences):
     return {'Warning': ', '.join(f'299 - "{sentence}"' for sentence in sentences)} if sentences else {}
 
 
-def render(context, environ, response):
+def render(context, response):
     """Return the response to a request, as webob has it.
 
     :param response: Response.
@@ -61,10 +61,10 @@ def render(context, environ, response):
         return _Stream(response.body, [('Content-Type', EVENTS), *_EVENT_HEADERS])
     if isinstance(response.body, Chunks):
         return _Stream(response.body, [*headers, _CONTENT_TYPE])
-    if environ['REQUEST_METHOD'] != 'GET' or context.protocol is not BARE_METAL:
+    if context.request.method != 'GET' or context.protocol is not BARE_METAL:
         body = response.body if isinstance(response.body, bytes) else rendering.dump(response.body)
         return _Document(response.status, body, [*headers, ('Content-Length', str(len(body))), _CONTENT_TYPE])
-    body, tag = conditional.result(environ, response.body)
+    body, tag = conditional.result(context.request.environ, response.body)
     etag = ('ETag', f'"{tag}"')
     if not body:
         return _Document(304, body, [*headers, _NO_LENGTH, etag])

@@ -11,10 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import pecan
-
 from ironic_traits.api import exceptions, responses
-from ironic_traits.api.resource import CONTEXT
 from ironic_traits.api.responses import Response
 from ironic_traits.context import Context
 
@@ -49,8 +46,8 @@ class Route(abc.ABC):
     body: Any = None
 
     @abc.abstractmethod
-    def respond(self, controller: Any, context: Context, path: tuple[str, ...]) -> Any:
-        """Return the result of the method: a Response, or its body.
+    def respond(self, controller: Any, context: Context, path: tuple[str, ...]) -> Response:
+        """Return the response.
 
         :param path: the path parameters.
         :raises failures.Failure: the request is refused.
@@ -88,15 +85,11 @@ def expose(kind: type[Route], rule: str | tuple[str, ...], *facts: Any, **named_
         route = kind(method, rules, *facts, **named_facts)
 
         @functools.wraps(method)
-        def handler(controller: Any, *path: str) -> Any:
-            environ = pecan.request.environ
-            context = environ[CONTEXT]
+        def handler(controller: Any, context: Context, *path: str) -> Any:
             try:
-                result = route.respond(controller, context, path)
-                response = result if isinstance(result, Response) else Response(result)
-                return responses.render(context, environ, response)
+                return responses.render(context, route.respond(controller, context, path))
             except Exception as error:
-                return exceptions.answer_to(environ, error)
+                return exceptions.answer_to(context.request.environ, error)
 
         exposed: Any = handler
         exposed.route = route

@@ -10,7 +10,6 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import pecan
 import sqlalchemy as sa
 import webob.datetime_utils
 
@@ -63,7 +62,7 @@ class PlacementRoute(Route):
         arguments = {}
         raw = self._admit(context)
         if self.query:
-            arguments['query'] = _query(validation.at(self._queries, context.minor))
+            arguments['query'] = _query(context.request.GET, validation.at(self._queries, context.minor))
         if self.target:
             context.can(*self.rules, target=self.target(arguments['query']))
         with request_body.turn(raw):
@@ -75,11 +74,11 @@ class PlacementRoute(Route):
 
     def _admit(self, context: Context) -> bytes:
         """Raise unless version, headers and policy allow the request; return the bytes of its body."""
-        preconditions.refuse(pecan.request.environ)
+        preconditions.refuse(context)
         if context.minor < self.since:
             raise _EARLY[self.before](reason='')
         takes_body = bool(self.body) and validation.at(self._bodies, context.minor) is not None
-        _check_headers(takes_body)
+        _check_headers(context.request, takes_body)
         if self.rules and not self.target:
             context.can(*self.rules)
         return request_body.content(context) if takes_body else b''
@@ -104,7 +103,7 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
-def _check_headers(takes_body: bool) -> None:
+def _check_headers(request: Any, takes_body: bool) -> None:
     """Raise unless the headers of a request fit the route.
 
     :param takes_body: whether the route takes a body at this version.
@@ -112,7 +111,6 @@ def _check_headers(takes_body: bool) -> None:
     :raises failures.UnsupportedMediaType: its Content-Type is not JSON.
     :raises failures.NotAcceptable: the Accept header of a GET excludes JSON.
     """
-    request = pecan.request
     length = request.environ.get('CONTENT_LENGTH') or '0'
     if not length.isdecimal():
         raise failures.BadRequest(reason='content-length header must be an integer')
@@ -120,12 +118,11 @@ def _check_headers(takes_body: bool) -> None:
         raise failures.BadRequest(reason='content-type header required when content-length > 0')
     if takes_body and request.content_type != 'application/json':
         raise failures.UnsupportedMediaType(media_type=request.content_type or None)
-    if request.method == 'GET' and not accepts_json():
+    if request.method == 'GET' and not accepts_json(request.environ):
         raise failures.NotAcceptable
 
 
-def _query(validator: Any) -> Any:
-    arguments = pecan.request.GET
+def _query(arguments: Any, validator: Any) -> Any:
     validation.check_query(validator, arguments)
     return arguments
 

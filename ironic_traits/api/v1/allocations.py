@@ -1,7 +1,5 @@
 """/v1/allocations"""
 
-import pecan
-
 from ironic_traits import failures
 from ironic_traits.api import arguments, paging, patch, types
 from ironic_traits.api.expose import expose
@@ -92,7 +90,7 @@ class _Allocations(Records):
         show = self._presenter(context, names)
         document = {'allocations': [show(row) for row in rows]}
         if more:
-            document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+            document['next'] = paging.next_link(context, page, rows[-1].uuid)
         return document
 
     def created(self, context, create, before=None):

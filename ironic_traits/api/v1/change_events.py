@@ -6,7 +6,6 @@ The format is that of https://html.spec.whatwg.org/multipage/server-sent-events.
 
 import functools
 
-import pecan
 from oslo_utils import timeutils
 
 from ironic_traits import failures
@@ -27,8 +26,8 @@ def open_stream(context, rule, since, kinds):
     :param kinds: kinds of objects.
     :raises failures.Failure: the token is invalid or too old, or no stream can be opened.
     """
-    environ, options = pecan.request.environ, context.conf.changes
-    preconditions.refuse(environ)
+    environ, options = context.request.environ, context.conf.changes
+    preconditions.refuse(context)
     text = environ.get(_LAST) or since
     if text is None:
         token = change_feed.now(context)

@@ -2,8 +2,6 @@
 
 import urllib.parse
 
-import pecan
-
 from ironic_traits import failures, spelling
 from ironic_traits.api import types
 from ironic_traits.api.expose import accepts_events, expose
@@ -47,7 +45,7 @@ class ChangesController(Resource):
     )
     def get_all(self, context, /, *, since=None, kind=None, limit=None):
         kinds = _kinds(kind)
-        if accepts_events():
+        if accepts_events(context.request.environ):
             if limit is not None:
                 raise failures.InvalidInput(reason='A stream has no limit.')
             return open_stream(context, RULE, since, kinds)
@@ -92,7 +90,7 @@ def _ending(context, page, name):
     """
     ending = {'token': str(page.token)}
     if page.has_more:
-        request = pecan.request
+        request = context.request
         arguments = [(key, value) for key, value in request.GET.items() if key != name]
         query = urllib.parse.urlencode([*arguments, (name, page.token)], safe=',')
         ending['next'] = context.url(f'{request.path_info}?{query}')

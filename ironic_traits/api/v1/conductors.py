@@ -1,7 +1,5 @@
 """/v1/conductors"""
 
-import pecan
-
 from ironic_traits import failures, spelling
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
@@ -50,7 +48,7 @@ class ConductorsController(Resource):
         found = _after(_sorted(conductors.find(context), page), page.marker)
         document = {'conductors': [_show(context, conductor, names) for conductor in found[: page.limit]]}
         if len(found) > page.limit:
-            document['next'] = paging.next_link(context, pecan.request, page, found[page.limit - 1].hostname)
+            document['next'] = paging.next_link(context, page, found[page.limit - 1].hostname)
         return document
 
     @expose('baremetal:conductor:get', Conductor, since=SINCE, query=FIELDS_QUERY)

@@ -36,7 +36,7 @@ def _check_served(context):
     if FIRST < context.minor < SINCE:
         raise _too_early()
     # To read a small body costs nothing, and what is wrong with it is said first, as in Ironic.
-    if not request_body.is_small():
+    if not request_body.is_small(context):
         inspections.check_expected(context)
 
 

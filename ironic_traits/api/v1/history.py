@@ -1,7 +1,5 @@
 """/v1/history"""
 
-import pecan
-
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
@@ -62,7 +60,7 @@ class HistoryController(Resource):
         rows, more = history.find(context, grant, filters, page)
         document = {'history': [_show(row) for row in rows]}
         if more:
-            document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+            document['next'] = paging.next_link(context, page, rows[-1].uuid)
         return document
 
 

@@ -1,7 +1,5 @@
 """/v1/nodes/{node}/history"""
 
-import pecan
-
 from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
@@ -59,7 +57,7 @@ class NodeHistoryController(Resource):
         rows, more = history.of_node(context, grant, page)
         document = {'history': [(_detailed if detail else _short)(context, row) for row in rows]}
         if more:
-            document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+            document['next'] = paging.next_link(context, page, rows[-1].uuid)
         return document
 
     @expose(history.GET, Entry, of=access.node, since=SINCE)

@@ -1,6 +1,5 @@
 """/v1/nodes"""
 
-import pecan
 import wsme.types
 
 from ironic_traits import failures
@@ -188,7 +187,7 @@ def _read_page(context, grant, fields, links, query):
     show = node_fields.presenter(context, fields, links)
     document = {'nodes': [show(row[1:]) for row in rows]}
     if more:
-        document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+        document['next'] = paging.next_link(context, page, rows[-1].uuid)
     return document
 
 

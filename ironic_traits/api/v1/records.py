@@ -9,7 +9,6 @@ import operator
 from collections.abc import Callable
 
 import orjson
-import pecan
 from oslo_utils import uuidutils
 
 from ironic_traits import failures, spelling
@@ -126,7 +125,7 @@ class Records:
         show = self._presenter(context, names, 'fields' in selection)
         document = {self.resource.page_key: [show(row) for row in rows]}
         if more:
-            document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+            document['next'] = paging.next_link(context, page, rows[-1].uuid)
         return document
 
     def check_filters(self, context, query):

@@ -1,6 +1,5 @@
 """/v1/reservations"""
 
-import pecan
 import wsme.types
 from oslo_utils import uuidutils
 
@@ -107,7 +106,7 @@ class ReservationsController(Resource):
         rows, more = reservations.find(context, grant, ('uuid', *names), filters, page)
         document = {'reservations': [dict(zip(names, row[1:], strict=True)) for row in rows]}
         if more:
-            document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+            document['next'] = paging.next_link(context, page, rows[-1].uuid)
         return document
 
     @expose('baremetal:reservation:get', OneReservation, of=_allowed, since=SINCE)

@@ -1,7 +1,5 @@
 """/v1/traits/edits: one edit of the traits of many nodes."""
 
-import pecan
-
 from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
@@ -105,7 +103,7 @@ def _preview(context, preview, page):
         'nodes': [_edited(each) for each in preview.nodes],
     }
     if preview.has_more:
-        document['next'] = paging.next_link(context, pecan.request, page, preview.nodes[-1].node.uuid)
+        document['next'] = paging.next_link(context, page, preview.nodes[-1].node.uuid)
     return document
 
 

@@ -1,7 +1,5 @@
 """/v1/traits: the catalogue of traits."""
 
-import pecan
-
 from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
@@ -72,7 +70,7 @@ class TraitsController(Resource):
         traits, has_more = trait_catalogue.find(context, grant, _filter(query), page)
         document = {'traits': [each._asdict() for each in traits]}
         if has_more:
-            document['next'] = paging.next_link(context, pecan.request, page, traits[-1].name)
+            document['next'] = paging.next_link(context, page, traits[-1].name)
         return document
 
     @expose('baremetal:trait:get', Trait, since=SINCE)
