@@ -12,8 +12,8 @@ import time
 
 from benchmarks.seed import CLASSES, CUSTOM
 from ironic_traits import conf
-from ironic_traits.api import protocols
 from ironic_traits.api.placement.allocation_candidates import parse
+from ironic_traits.api.v1 import protocols
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.search import capacity
 from ironic_traits.inventory.search.capacity import Flavor

@@ -21,8 +21,8 @@ import sqlalchemy as sa
 
 from benchmarks.load import cpu_seconds
 from ironic_traits import conf
-from ironic_traits.api import protocols
 from ironic_traits.api.placement.allocation_candidates import parse
+from ironic_traits.api.v1 import protocols
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import migrations, names, tables
 from ironic_traits.db.statements.types import now

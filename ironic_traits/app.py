@@ -7,7 +7,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_middleware import cors, healthcheck
 
-from ironic_traits.api import datatypes, microversions, protocols
+from ironic_traits.api import datatypes, microversions
 from ironic_traits.api.description.endpoint import Endpoint
 from ironic_traits.api.hooks import Application, FailureHook, Request
 from ironic_traits.api.layers import identity
@@ -17,6 +17,7 @@ from ironic_traits.api.layers.pages import Pages
 from ironic_traits.api.layers.request_queue import RequestQueue
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import ROUTE
+from ironic_traits.api.v1 import protocols
 from ironic_traits.api.v1.root import RootController
 from ironic_traits.service import Service
 

@@ -8,7 +8,6 @@ import pecan
 
 from ironic_traits.api import conditional, rendering
 from ironic_traits.api.chunks import Chunks
-from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.changes.change_streams import Events
 
 #: Content type of a stream of events.
@@ -61,7 +60,7 @@ def render(context, response):
         return _Stream(response.body, [('Content-Type', EVENTS), *_EVENT_HEADERS])
     if isinstance(response.body, Chunks):
         return _Stream(response.body, [*headers, _CONTENT_TYPE])
-    if context.request.method != 'GET' or context.protocol is not BARE_METAL:
+    if context.request.method != 'GET' or not context.protocol.has_tags:
         body = response.body if isinstance(response.body, bytes) else rendering.dump(response.body)
         return _Document(response.status, body, [*headers, ('Content-Length', str(len(body))), _CONTENT_TYPE])
     body, tag = conditional.result(context.request.environ, response.body)

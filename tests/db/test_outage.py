@@ -8,8 +8,9 @@ import sqlalchemy as sa
 import webob
 from oslo_db import exception as db_exception
 
-from ironic_traits.api import exceptions, protocols
+from ironic_traits.api import exceptions
 from ironic_traits.api.resource import CONTEXT
+from ironic_traits.api.v1 import protocols
 from ironic_traits.db.failover import outage
 
 FULL = sa.exc.OperationalError('INSERT', {}, pymysql.err.OperationalError(1114, "The table 'traits' is full"))

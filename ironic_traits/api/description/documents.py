@@ -6,12 +6,13 @@ import re
 
 from ironic_traits import failures as common_failures
 from ironic_traits import policies
-from ironic_traits.api import protocols, rendering
+from ironic_traits.api import rendering
 from ironic_traits.api.description import paths
 from ironic_traits.api.description.bare_metal import BareMetal
 from ironic_traits.api.description.operations import operations
 from ironic_traits.api.description.placement import Placement
 from ironic_traits.api.microversions import text
+from ironic_traits.api.v1 import protocols
 from ironic_traits.failures import Failure
 from ironic_traits.placement import failures as placement_failures
 from ironic_traits.version import version
@@ -122,7 +123,7 @@ def _responses(protocol, described, operation):
         str(status): _response(http.HTTPStatus(status).phrase, content)
         for status, content in described.responses(operation.route).items()
     }
-    if operation.method == 'GET' and protocol is protocols.BARE_METAL:
+    if operation.method == 'GET' and protocol.has_tags:
         responses['304'] = _response('The client has the response already: its If-None-Match has the ETag.', {})
     failures = dict.fromkeys(map(str, _statuses(protocol)), {'$ref': '#/components/responses/Failure'})
     # The body is that of the middleware that authenticates.

@@ -10,7 +10,7 @@ import webob
 from ironic_traits import failures
 from ironic_traits.api import conditional, exceptions, rendering
 from ironic_traits.api.microversions import text
-from ironic_traits.api.protocols import BARE_METAL, PLACEMENT
+from ironic_traits.api.v1.protocols import BARE_METAL, PLACEMENT
 
 _VERSION = re.compile(r'1\.([0-9]{1,9})')
 _PROTOCOLS = {each.name: each for each in (BARE_METAL, PLACEMENT)}

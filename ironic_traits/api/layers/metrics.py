@@ -19,8 +19,8 @@ from oslo_db import exception as db_exception
 from prometheus_client import core, multiprocess, registry
 
 from ironic_traits import yaml_documents
-from ironic_traits.api import protocols
 from ironic_traits.api.resource import METHODS, ROUTE
+from ironic_traits.api.v1 import protocols
 from ironic_traits.context import Grant
 from ironic_traits.db.failover import outage
 from ironic_traits.failures import Failure

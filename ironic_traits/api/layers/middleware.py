@@ -14,9 +14,10 @@ from oslo_context import context as oslo_context
 from webob import request as webob_request
 
 from ironic_traits import failures
-from ironic_traits.api import exceptions, protocols
+from ironic_traits.api import exceptions
 from ironic_traits.api.layers import caching, request_log, worker_check
 from ironic_traits.api.resource import CONTEXT, REFUSED
+from ironic_traits.api.v1 import protocols
 from ironic_traits.context import Context
 from ironic_traits.db.drivers import timeouts
 

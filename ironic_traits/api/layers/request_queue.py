@@ -25,9 +25,9 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
 
-from ironic_traits.api import protocols
 from ironic_traits.api.layers import logins
 from ironic_traits.api.resource import READS, REFUSED, STREAM
+from ironic_traits.api.v1 import protocols
 
 #: Seconds that a request waits while no other one begins or ends.
 PATIENCE = 1

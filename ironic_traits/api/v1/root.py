@@ -5,12 +5,12 @@ from typing import Any
 from oslo_utils import uuidutils
 from webob import exc
 
-from ironic_traits.api import microversions, protocols, types
+from ironic_traits.api import microversions, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, METHODS, SUFFIXED, Resource
 from ironic_traits.api.routes import PUBLIC
-from ironic_traits.api.v1 import unserved
+from ironic_traits.api.v1 import protocols, unserved
 from ironic_traits.api.v1.allocations import AllocationsController
 from ironic_traits.api.v1.capacity import CapacityController
 from ironic_traits.api.v1.changes import ChangesController

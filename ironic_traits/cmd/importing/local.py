@@ -20,8 +20,8 @@ from oslo_db.exception import DBError
 from webob import Request
 
 from ironic_traits import failures
-from ironic_traits.api import protocols, rendering
-from ironic_traits.api.v1 import node_fields
+from ironic_traits.api import rendering
+from ironic_traits.api.v1 import node_fields, protocols
 from ironic_traits.client import VERSION, Client, Failed
 from ironic_traits.cmd.importing import new_nodes
 from ironic_traits.context import Context

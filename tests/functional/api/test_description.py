@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 from webob import Request
 
-from ironic_traits.api import protocols
 from ironic_traits.api.description.documents import APIS, document
 from ironic_traits.api.description.operations import operations
+from ironic_traits.api.v1 import protocols
 from tests.support.api_samples import sampled
 from tests.support.client import Client, message
 from tests.support.described import Described
