@@ -17,8 +17,8 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.insert import insert_missing
+from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
-from ironic_traits.db.statements.together import Write
 from ironic_traits.db.statements.types import read_clock
 
 NODE, RESERVATION = 'node', 'reservation'
@@ -104,7 +104,7 @@ def record(connection: sa.Connection, kind: str, uuids: Iterable[str]) -> None:
 
 
 def write(kind: str, uuid: str) -> Write:
-    """Return the write that ``record`` executes for one object, for ``together.execute``."""
+    """Return the write that ``record`` executes for one object, for ``joined.execute``."""
     return Write(_INSERT_ONE, {'recorded_kind': kind, 'recorded_uuid': uuid})
 
 

@@ -16,8 +16,8 @@ from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines
 
 from ironic_traits.db.drivers import sqlite, timeouts
-from ironic_traits.db.failover import hosts, lookout, outage, pool
-from ironic_traits.db.failover.kept import Kept
+from ironic_traits.db.failover import host_watch, hosts, outage, pool
+from ironic_traits.db.failover.reused_connections import ReusedConnections
 
 #: The supported databases, as the names of SQLAlchemy's backends.
 BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
@@ -71,7 +71,7 @@ class Database:
         self._conf = conf
         self._limits = timeouts.Limits.of(conf)
         self._hosts = hosts.Hosts(self.url, self._limits)
-        self._lookouts: list[lookout.Lookout] = []
+        self._host_watches: list[host_watch.HostWatch] = []
         self._watch: Any = contextlib.nullcontext
         self._reader = self._engine(autocommit=True)
         self._writer = self._engine(autocommit=False)
@@ -123,8 +123,8 @@ class Database:
         """Return the connection pools, {'reader' or 'writer': sqlalchemy.Pool}."""
         return {name: engine.pool for name, engine in self._engines().items()}
 
-    def kept(self) -> dict[str, Kept]:
-        """Return the connections that are reused, {'reader' or 'writer': Kept}."""
+    def kept(self) -> dict[str, ReusedConnections]:
+        """Return the connections that are reused, {'reader' or 'writer': ReusedConnections}."""
         return self._kept
 
     def watch_outages(self) -> None:
@@ -140,7 +140,7 @@ class Database:
         """Close all connections."""
         for kept in self._kept.values():
             kept.close()
-        for each in self._lookouts:
+        for each in self._host_watches:
             each.end()
         self._reader.dispose()
         self._writer.dispose()
@@ -158,14 +158,14 @@ class Database:
             return info['file'] == sqlite.identity(str(self.url.database))
         return self._hosts.is_current(info) and pool.is_silent(connection, info)
 
-    def _keep(self, engine: sa.Engine) -> Kept:
+    def _keep(self, engine: sa.Engine) -> ReusedConnections:
         """Return the reused connections of the reader or the writer. Add the listeners that check them."""
-        kept = Kept(engine, self._is_usable)
+        kept = ReusedConnections(engine, self._is_usable)
         if self.url.get_backend_name() != 'sqlite':
             sa.event.listen(engine, 'checkout', self._hosts.check)
-            its_lookout = lookout.watch(engine, self._hosts)
-            kept.listen(its_lookout.take, its_lookout.give)
-            self._lookouts.append(its_lookout)
+            its_host_watch = host_watch.watch(engine, self._hosts)
+            kept.listen(its_host_watch.take, its_host_watch.give)
+            self._host_watches.append(its_host_watch)
             # The last listener for ``checkout``, so that the health check can end its ping if the server is frozen.
             pool.watch(engine)
         return kept

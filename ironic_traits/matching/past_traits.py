@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 
-class TraitChange(NamedTuple):
+class TraitWrite(NamedTuple):
     """A write of traits.
 
     :ivar added: the traits that the node did not have before.
@@ -15,15 +15,15 @@ class TraitChange(NamedTuple):
     removed: Collection[str]
 
 
-def before(present: Iterable[str], changes: Iterable[TraitChange]) -> set[str]:
+def before(present: Iterable[str], changes: Iterable[TraitWrite]) -> set[str]:
     """Return the traits that a node had before some changes.
 
-    >>> changes = [TraitChange(['CUSTOM_C'], []), TraitChange(['CUSTOM_A'], ['CUSTOM_B'])]
+    >>> changes = [TraitWrite(['CUSTOM_C'], []), TraitWrite(['CUSTOM_A'], ['CUSTOM_B'])]
     >>> sorted(before(['CUSTOM_A', 'CUSTOM_C'], changes))
     ['CUSTOM_B']
 
     :param present: the traits after the changes.
-    :param changes: [TraitChange, …], the newest first.
+    :param changes: [TraitWrite, …], the newest first.
     """
     traits = set(present)
     for change in changes:

@@ -14,8 +14,8 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Writer, referring, retried
 from ironic_traits.db.statements.annotations import Values
+from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
-from ironic_traits.db.statements.together import Write
 from ironic_traits.db.statements.types import now
 from ironic_traits.placement import allocation_checks, capacity, consumers, failures, node_claims
 from ironic_traits.placement import inventories as provider_inventories

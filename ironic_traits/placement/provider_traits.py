@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import referring, retried
+from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
-from ironic_traits.db.statements.together import Write
 from ironic_traits.db.statements.types import elements, position
 from ironic_traits.placement import failures
 from ironic_traits.placement.single_provider import GENERATION, take, write_and_bump

@@ -7,10 +7,10 @@ from oslo_db import exception as db_exception
 
 from ironic_traits.changes import change_feed
 from ironic_traits.db import tables
-from ironic_traits.db.statements import together
+from ironic_traits.db.statements import joined
 from ironic_traits.db.statements.annotations import Condition
+from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
-from ironic_traits.db.statements.together import Write
 from ironic_traits.db.statements.types import now
 from ironic_traits.inventory.core import node_providers
 from ironic_traits.inventory.core.eligibility import EXPIRED
@@ -161,7 +161,7 @@ def _lock_nodes(connection: sa.Connection, parameters: Mapping[str, list[str]]) 
     locked = {row.node_id: row.uuid for row in connection.execute(_NODES_OF, parameters)}
     for node_id, uuid in sorted(locked.items()):
         lock = Write(_LOCK_NODE, {'locked_id': node_id})
-        together.execute(connection, [lock, change_feed.write(change_feed.NODE, uuid)])
+        joined.execute(connection, [lock, change_feed.write(change_feed.NODE, uuid)])
     return locked
 
 
@@ -188,10 +188,10 @@ def write_and_bump(connection: sa.Connection, provider: sa.Row, writes: Iterable
     :param writes: of other tables.
     """
     if provider.node_id is None:
-        together.execute(connection, writes)
+        joined.execute(connection, writes)
         return bump(connection, provider)
     # The lock of the node is an UPDATE, which excludes other machines of a cluster, too. So nothing is to be checked.
-    together.execute(connection, [*writes, node_providers.write_bump(provider.node_id)])
+    joined.execute(connection, [*writes, node_providers.write_bump(provider.node_id)])
     return provider.generation + 1
 
 

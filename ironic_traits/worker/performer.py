@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from ironic_traits import failures
 from ironic_traits.context import Context
-from ironic_traits.deploy import base, step_runs, steps, time_limits, wording
+from ironic_traits.deploy import base, step_runs, steps, time_limits, work_log
 from ironic_traits.inventory.inspection import outcomes
 from ironic_traits.inventory.inspection.outcomes import Outcome
 from ironic_traits.inventory.provisioning import node_states, transitions
@@ -115,7 +115,7 @@ class Performer:
         with self._database:
             settled = outcomes.settle(self._context, run.claim, outcome)
             node = node_states.get(self._service, run.uuid)
-        wording.log(LOG, run.claim.action, outcome, node, settled)
+        work_log.log(LOG, run.claim.action, outcome, node, settled)
 
     def _next(self, claim: transitions.Lease) -> _Call | Outcome:
         """Return what is to be done for a claim: a _Call, or an outcome without one."""

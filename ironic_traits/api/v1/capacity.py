@@ -14,7 +14,7 @@ from ironic_traits.api.v1 import match_types, node_ident, node_selection
 from ironic_traits.inventory.search import capacity
 from ironic_traits.inventory.search.capacity import Flavor
 from ironic_traits.inventory.search.matches import NodeRequest
-from ironic_traits.inventory.search.supposed_traits import TraitChange, WhatIf
+from ironic_traits.inventory.search.what_if import TraitChange, WhatIf
 from ironic_traits.inventory.traits import trait_catalogue
 from ironic_traits.matching import requests
 from ironic_traits.matching.traits import MAX_NAMES

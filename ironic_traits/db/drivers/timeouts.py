@@ -3,7 +3,7 @@
 A stopped server, or a server behind a network that drops packets, does not close its connections. Without limits, each
 request would wait forever. The server itself ends waits for locks, statements that take too long, and transactions of
 clients that are gone. The limits of the drivers here are for a server that does not respond. The health check of
-``db.failover.lookout`` detects such a server earlier.
+``db.failover.host_watch`` detects such a server earlier.
 """
 
 import contextlib

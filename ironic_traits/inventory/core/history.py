@@ -16,9 +16,9 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
-from ironic_traits.db.statements import together
+from ironic_traits.db.statements import joined
 from ironic_traits.db.statements.annotations import Columns, Condition, Values
-from ironic_traits.db.statements.together import Write
+from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.types import clock, read_clock
 from ironic_traits.inventory.core import node_filters, single_node
 from ironic_traits.inventory.core.eligibility import moment_text
@@ -212,7 +212,7 @@ def record(connection: sa.Connection, *entries: Values) -> None:
     :param connection: connection of a writer that has taken the locks of their nodes.
     :param entries: rows as ``entry`` returns them, all of them with a moment, or all without.
     """
-    together.execute(connection, writes(*entries))
+    joined.execute(connection, writes(*entries))
 
 
 def writes(*entries: Values) -> Iterator[Write]:

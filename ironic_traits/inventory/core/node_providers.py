@@ -19,8 +19,8 @@ from ironic_traits import failures
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import referring
 from ironic_traits.db.statements.annotations import Condition, Values
+from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
-from ironic_traits.db.statements.together import Write
 from ironic_traits.db.statements.types import now
 from ironic_traits.inventory.core import eligibility
 

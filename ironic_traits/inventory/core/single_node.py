@@ -16,7 +16,7 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.changes import change_feed
 from ironic_traits.db import tables
-from ironic_traits.db.statements import together
+from ironic_traits.db.statements import joined
 from ironic_traits.db.statements.annotations import Columns, Condition, Values
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import clock, now
@@ -56,7 +56,7 @@ def lock(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any])
     # the wait for the lock.
     if connection.dialect.name == 'postgresql' and all(map(_of_the_row, columns)):
         row = connection.execute(_returning(key, columns), values).first()
-    elif together.has_blocks(connection):
+    elif joined.has_blocks(connection):
         connection.execute(_raise_and_record(key), values)
         row = connection.execute(_select_one(columns, key), values).first()
     elif connection.execute(_raise_generation(key), values).rowcount:
@@ -129,7 +129,7 @@ def _returning(key: str, columns: Columns) -> sa.Select:
 @functools.cache
 def _raise_and_record(key: str) -> sa.TextClause:
     """Return the statement that locks a node and records the change, for MariaDB."""
-    return together.block(_raise_generation(key), change_feed.recording(tables.nodes.c[key] == sa.bindparam('ident')))
+    return joined.block(_raise_generation(key), change_feed.recording(tables.nodes.c[key] == sa.bindparam('ident')))
 
 
 def _of_the_row(column: sa.ColumnElement[Any]) -> bool:

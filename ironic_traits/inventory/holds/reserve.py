@@ -16,10 +16,10 @@ from ironic_traits.changes import change_feed
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.statements import together
+from ironic_traits.db.statements import joined
 from ironic_traits.db.statements.annotations import Values
+from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
-from ironic_traits.db.statements.together import Write
 from ironic_traits.db.statements.types import clock
 from ironic_traits.inventory.core import history, node_filters, node_providers
 from ironic_traits.inventory.core.eligibility import OF_NODE
@@ -203,7 +203,7 @@ def _write(context: Context, connection: sa.Connection, rows: list[Values], node
         history.record(connection, *entries)
         node_providers.bump_for_reservations(connection, node_ids)
         return
-    together.execute(
+    joined.execute(
         connection,
         [
             Write(_INSERT, {f'reservation_{name}': value for name, value in rows[0].items()}),

@@ -19,7 +19,7 @@ from ironic_traits import clauses
 from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import referring
-from ironic_traits.db.statements import together
+from ironic_traits.db.statements import joined
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.types import read_clock
 from ironic_traits.inventory.core import history, mismatches
@@ -226,7 +226,7 @@ def _store(connection: sa.Connection, edits: Sequence[NodeEdit], entries: Sequen
     try:
         with referring():
             store(connection, edits, entries)
-    except together.MissingRows as error:
+    except joined.MissingRows as error:
         # Another transaction has deleted one of the traits in the meantime.
         raise db_exception.RetryRequest(error) from error
 

@@ -19,10 +19,10 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.inventory.core import exclusions, node_filters, node_selection
 from ironic_traits.inventory.core.node_selection import Selection
-from ironic_traits.inventory.search import node_sets, supposed_traits
+from ironic_traits.inventory.search import node_sets, what_if
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.inventory.search.node_index import View
-from ironic_traits.inventory.search.supposed_traits import NOTHING, TraitChange, WhatIf
+from ironic_traits.inventory.search.what_if import NOTHING, TraitChange, WhatIf
 from ironic_traits.matching.requests import Request
 from ironic_traits.matching.traits import Filter
 
@@ -231,7 +231,7 @@ class Nodes:
         :raises failures.Failure: as ``count``.
         """
         assert self._context
-        supposed_traits.check_names(self.view.connection, change.remove)
+        what_if.check_names(self.view.connection, change.remove)
         nodes, gaining = self._selection(change.selection) & ~without, 0
         for name in change.remove:
             traits[name] = traits.get(name, self.trait(name)) & ~nodes
@@ -241,8 +241,8 @@ class Nodes:
             traits[name] = before | nodes
         names = {*self.view.values('trait'), *traits}
         present = (traits[name] if name in traits else self.view.get('trait', name) for name in names)
-        supposed_traits.check_limit(self._context, self.view, present, gaining)
-        return supposed_traits.vetoed(self.view, change.add, nodes)
+        what_if.check_limit(self._context, self.view, present, gaining)
+        return what_if.vetoed(self.view, change.add, nodes)
 
     def trait(self, name: str) -> int:
         """Return the set of the nodes with a trait; it may include nodes that the caller may not see."""

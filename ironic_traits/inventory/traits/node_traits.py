@@ -16,7 +16,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.statements import together
+from ironic_traits.db.statements import joined
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.inventory.core import history, node_providers
 from ironic_traits.inventory.core.lock_wait import waiting_for_lock
@@ -139,7 +139,7 @@ def adding_names(
         while True:
             try:
                 return write(context, requested_traits, *arguments, **options)
-            except (together.MissingRows, db_exception.DBReferenceError):
+            except (joined.MissingRows, db_exception.DBReferenceError):
                 names.add(context, tables.traits, requested_traits)
 
     return write_with_names
@@ -252,11 +252,11 @@ def store(connection: sa.Connection, edits: Sequence[NodeEdit], entries: Iterabl
     :param connection: connection of a writer that has taken the nodes' locks.
     :param edits: edits that change something.
     :param entries: the rows of the history: one for each edit.
-    :raises together.MissingRows: traits are not in the table ``traits``.
+    :raises joined.MissingRows: traits are not in the table ``traits``.
     :raises oslo_db.exception.DBReferenceError: the same.
     """
     changes = [(each.node.id, each.stored.foreign, each.edit.added, bool(each.edit.removed)) for each in edits]
-    together.execute(
+    joined.execute(
         connection,
         [
             *trait_store.writes((each.node.id, each.edit) for each in edits),

@@ -9,7 +9,7 @@ from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.statements.types import NameList
 from ironic_traits.inventory.core import history, single_node, trait_filters
-from ironic_traits.matching.past_traits import TraitChange, before
+from ironic_traits.matching.past_traits import TraitWrite, before
 
 _ENTRIES = tables.node_history.c
 
@@ -35,7 +35,7 @@ def list_all(context: Context, grant: Grant, at: datetime.datetime) -> list[str]
             raise failures.TraitsNotKnown(
                 node=node.uuid, at=_text(at), begin=_begin(history.first_moment(connection, node.uuid))
             )
-    return sorted(before(present.added, (TraitChange(row.added, row.removed) for row in since)))
+    return sorted(before(present.added, (TraitWrite(row.added, row.removed) for row in since)))
 
 
 def _statement(node_uuid: str, at: datetime.datetime) -> sa.Select:

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
+from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
-from ironic_traits.db.statements.together import Write
 from ironic_traits.db.statements.types import elements, joined, position
 from ironic_traits.inventory.core.trait_writers import Writers
 from ironic_traits.matching.sources import Edit, Traits

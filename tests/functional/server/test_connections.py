@@ -7,8 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.failover import kept as kept_connections
-from ironic_traits.db.failover import pool
+from ironic_traits.db.failover import pool, reused_connections
 
 #: Statements that end all other connections to the database. A separate connection executes them.
 _END_OTHERS = {
@@ -54,7 +53,7 @@ def test_closed_connections_are_replaced(server_app, client):
 
 def test_idle_connections_are_pinged(server_app, client, monkeypatch):
     # Connections do not return to the pool because of their age.
-    monkeypatch.setattr(kept_connections, 'MAX_AGE', 600)
+    monkeypatch.setattr(reused_connections, 'MAX_AGE', 600)
     for each in server_app.service.database.kept().values():
         each.release()
     client.node(name='a')

@@ -303,17 +303,17 @@ def test_many_nodes(app, client):
 #: A service in its own process. It executes an edit, whose body is the second argument, and stops in the third batch.
 _STUCK = """
 import json, sys, time
-from ironic_traits.db.statements import together
+from ironic_traits.db.statements import joined
 from tests.support.client import Client
 from tests.support.service import make_app
-execute, calls = together.execute, []
+execute, calls = joined.execute, []
 def stop(*arguments):
     execute(*arguments)
     calls.append(arguments)
     if len(calls) == 3:
         print('in the middle', flush=True)
         time.sleep(300)
-together.execute = stop
+joined.execute = stop
 with make_app(sys.argv[1]) as app:
     print(Client(app).ask('POST', '/v1/traits/edits', json.loads(sys.argv[2])).text, flush=True)
 """

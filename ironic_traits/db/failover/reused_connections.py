@@ -36,7 +36,7 @@ class _Entry(NamedTuple):
     closings: int
 
 
-class Kept:
+class ReusedConnections:
     """The Connections of an engine that are reused.
 
     :param engine: SQLAlchemy engine.

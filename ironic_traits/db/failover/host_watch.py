@@ -29,20 +29,20 @@ _LATE = 0.25
 _BACK = 5
 
 
-def watch(engine: sa.Engine, its_hosts: hosts.Hosts) -> 'Lookout':
+def watch(engine: sa.Engine, its_hosts: hosts.Hosts) -> 'HostWatch':
     """Return the health check of the connections of an engine."""
     arguments, options = engine.dialect.create_connect_args(engine.url)
     target = (engine.dialect, list(arguments), dict(options))
-    lookout = Lookout(
+    watched = HostWatch(
         its_hosts,
         lambda number: its_hosts.probe(number, *target),
         lambda: its_hosts.prefer(*target),
         lambda number: its_hosts.replace(number, *target),
     )
-    sa.event.listen(engine, 'checkout', lookout.take)
-    sa.event.listen(engine, 'checkin', lookout.give)
-    sa.event.listen(engine, 'invalidate', lookout.give)
-    return lookout
+    sa.event.listen(engine, 'checkout', watched.take)
+    sa.event.listen(engine, 'checkin', watched.give)
+    sa.event.listen(engine, 'invalidate', watched.give)
+    return watched
 
 
 class _InUse(NamedTuple):
@@ -60,7 +60,7 @@ class _InUse(NamedTuple):
     host: int
 
 
-class Lookout:
+class HostWatch:
     """A thread that checks the connections of one database. It starts when the first connection is used.
 
     :param its_hosts: hosts.Hosts.
@@ -109,7 +109,7 @@ class Lookout:
             self._ended = threading.Event()
             # If the system cannot start a thread, requests wait as long as the driver does.
             with contextlib.suppress(RuntimeError):
-                threading.Thread(target=self._run, args=(self._ended,), daemon=True, name='lookout').start()
+                threading.Thread(target=self._run, args=(self._ended,), daemon=True, name='host-watch').start()
                 self._pid = os.getpid()
 
     def _run(self, ended: threading.Event) -> None:

@@ -1,4 +1,4 @@
-"""The lookout for servers that are frozen, while threads use connections."""
+"""The health check of servers that are frozen, while threads use connections."""
 
 import select
 import socket
@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db.drivers import timeouts
-from ironic_traits.db.failover import hosts, lookout
+from ironic_traits.db.failover import host_watch, hosts
 
 #: Records of the pool: of connections to the first host, and to the second one.
 FIRST, SECOND = (types.SimpleNamespace(info={hosts._HOST: number}) for number in range(2))
@@ -24,12 +24,12 @@ def fail(host):
 
 @pytest.fixture
 def watch():
-    """A function (function that probes a host) that returns a lookout."""
+    """A function (function that probes a host) that returns a HostWatch."""
     created = []
 
     def start(probe):
         its_hosts = hosts.Hosts(sa.make_url('postgresql+psycopg2://one,two/name'), LIMITS)
-        created.append(lookout.Lookout(its_hosts, probe, lambda: None, lambda host: None))
+        created.append(host_watch.HostWatch(its_hosts, probe, lambda: None, lambda host: None))
         return created[-1]
 
     yield start
@@ -80,7 +80,7 @@ def test_threads_take_connections_during_a_check(watch, frequent_switches):
     watching = watch(fail)
     for connection in (old := [object() for _ in range(10_000)]):
         watching.take(connection, FIRST)
-    time.sleep(lookout._SLOW)
+    time.sleep(host_watch._SLOW)
     ended = threading.Event()
 
     def use():

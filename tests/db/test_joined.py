@@ -11,8 +11,8 @@ from oslo_db import exception as db_exception
 
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Database, retried
-from ironic_traits.db.statements import together
-from ironic_traits.db.statements.together import Write
+from ironic_traits.db.statements import joined
+from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.types import now
 from ironic_traits.inventory.core.single_node import MOMENT, lock
 from tests.support.rows import insert_node
@@ -57,8 +57,8 @@ def test_a_block_executes_all(database, is_maria):
     """A block can contain colons, percent signs, and parameters that both statements use."""
     with database.write() as connection:
         connection.execute(sa.insert(tables.traits), {'name': 'CUSTOM_A', 'created_at': now()})
-        assert together.has_blocks(connection)
-        connection.execute(together.block(_writer(_TRAIT), _NOTE), {'trait': 'CUSTOM_A', 'text': '100 % :new %(name)s'})
+        assert joined.has_blocks(connection)
+        connection.execute(joined.block(_writer(_TRAIT), _NOTE), {'trait': 'CUSTOM_A', 'text': '100 % :new %(name)s'})
     assert ('CUSTOM_A', '50%: a:b %s') in rows(database, tables.trait_writers, 'source', 'user_id')
     assert rows(database, tables.trait_notes, 'description') == [('100 % :new %(name)s',)]
 
@@ -73,7 +73,7 @@ def test_a_block_executes_all(database, is_maria):
 def test_no_block(statements, reason):
     """Statements are refused if two parameters have the same name, or Python computes the default of a column."""
     with pytest.raises(ValueError, match=reason):
-        together.block(*statements)
+        joined.block(*statements)
 
 
 @pytest.mark.parametrize('order', [1, -1])
@@ -86,7 +86,7 @@ def test_a_write_that_fails_leaves_nothing(database, order):
         Write(_NOTE, {'trait': 'CUSTOM_MISSING', 'text': ''}),
     ]
     with pytest.raises(db_exception.DBReferenceError), database.write() as connection:
-        together.execute(connection, writes[::order])
+        joined.execute(connection, writes[::order])
     assert (source,) not in rows(database, tables.trait_writers, 'source')
 
 
