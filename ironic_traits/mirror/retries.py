@@ -1,9 +1,11 @@
 """When requests to a cloud that have failed are repeated: after pauses, each twice as long as the one before it."""
 
+import heapq
+import itertools
 import time
 from collections.abc import Collection
 
-#: Twice a second so many times is longer than any pause.
+#: Number of failures after which a pause is not doubled again: it is longer than any limit.
 _MOST = 20
 
 
@@ -35,8 +37,11 @@ class NodeQueue:
     """Nodes that wait for requests, each once, with the times at which they are due."""
 
     def __init__(self) -> None:
-        #: {uuid: when it is due}, by the monotonic clock. Of equal times, the first one comes first.
+        #: {uuid: when it is due}, by the monotonic clock.
         self._due: dict[str, float] = {}
+        #: [(when it is due, number in the order of addition, uuid), …], with entries that are outdated.
+        self._heap: list[tuple[float, int, str]] = []
+        self._numbers = itertools.count()
         self._failed: dict[str, tuple[Pause, frozenset[tuple[str, str]]]] = {}
         self._passing: set[str] = set()
 
@@ -46,7 +51,9 @@ class NodeQueue:
     @property
     def due(self) -> float:
         """When the next node is due, by the monotonic clock; infinity without nodes."""
-        return min(self._due.values(), default=float('inf'))
+        while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else float('inf')
 
     def add(self, uuid: str, operations: Operations) -> None:
         """Add a node. If its last requests have failed, and are the same, it continues to wait."""
@@ -78,7 +85,8 @@ class NodeQueue:
 
     def pop(self) -> str:
         """Remove the node that is due next, and return its uuid."""
-        uuid = min(self._due, key=self._due.__getitem__)
+        assert self.due < float('inf')
+        uuid = self._heap[0][2]
         self._remove(uuid)
         return uuid
 
@@ -94,6 +102,7 @@ class NodeQueue:
     def _put(self, uuid: str, due: float) -> None:
         self._remove(uuid)
         self._due[uuid] = due
+        heapq.heappush(self._heap, (due, next(self._numbers), uuid))
 
     def _remove(self, uuid: str) -> None:
         self._due.pop(uuid, None)
