@@ -123,7 +123,7 @@ def test_instance_of_an_allocation_is_removed_there(any_side, real_ironic):
     )
     assert side.events(node)[-1] == (
         f'Instance {INSTANCES[0]} was removed from the node in cloud far, and has allocated it in Placement: it is '
-        f'held here only.'
+        f'held in this service only.'
     )
     real_ironic.patch(f'/v1/nodes/{node}', instance_uuid=INSTANCES[0])
     assert catch_up_and_count() == (0, 1, 1)
