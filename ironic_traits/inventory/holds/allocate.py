@@ -19,6 +19,7 @@ from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import MOMENT, change, take
 from ironic_traits.inventory.holds import free_nodes, mirror_claims, reservations
 from ironic_traits.inventory.holds.allocations import ACTIVE, ALLOCATING, ERROR, KIND, end
+from ironic_traits.inventory.holds.free_nodes import Attempt
 from ironic_traits.inventory.holds.mirror_claims import Holding
 from ironic_traits.inventory.records import records
 from ironic_traits.inventory.search.matches import NodeRequest
@@ -66,11 +67,12 @@ def create(context: Context, values: Values, node_request: NodeRequest, fields: 
     :returns: a row with these fields. Without a node, the state is "error", and ``last_error`` has the reasons.
     :raises failures.RecordExists: another allocation has the uuid or the name.
     """
-    attempt = functools.partial(_hold, context, _new_row(values), not values['uuid'], node_request, fields)
+    row = _new_row(values)
+    hold = functools.partial(_hold, context, row, not values['uuid'], fields)
     try:
-        return free_nodes.search(context, node_request, attempt)
+        return free_nodes.search(context, node_request, hold)
     except _UNSATISFIED as failure:
-        row = attempt.args[1] | {'state': ERROR, 'last_error': _last_error(attempt.args[1]['uuid'], failure)}
+        row = row | {'state': ERROR, 'last_error': _last_error(row['uuid'], failure)}
     try:
         return _store(context, row, fields)
     except db_exception.DBDuplicateEntry as error:
@@ -116,16 +118,15 @@ def _hold(
     context: Context,
     row: Values,
     has_new_uuid: bool,
-    node_request: NodeRequest,
     fields: tuple[str, ...],
-    wait: bool,
+    attempt: Attempt,
 ) -> sa.Row:
-    """Choose a node and hold it: ``attempt`` of ``free_nodes.search``.
+    """Choose a node and hold it: ``hold`` of ``free_nodes.search``.
 
     :param has_new_uuid: whether this service has chosen the uuid, so that no other request can use it.
     """
     try:
-        return _hold_once(context, row, has_new_uuid, node_request, fields, wait)
+        return _hold_once(context, row, has_new_uuid, fields, attempt)
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, row) from error
 
@@ -135,17 +136,14 @@ def _hold_once(
     context: Context,
     row: Values,
     has_new_uuid: bool,
-    node_request: NodeRequest,
     fields: tuple[str, ...],
-    wait: bool,
+    attempt: Attempt,
 ) -> sa.Row:
     # As in Ironic, a node that has the name of the allocation comes first.
     first = [tables.nodes.c.name == row['name']] if row['name'] else []
     with context.write() as connection:
-        first = [*free_nodes.allocated_first(connection, node_request, [row['uuid']]), *first]
-        (node,) = free_nodes.take_free(
-            context, connection, node_request, [row['uuid']], wait, first=first, columns=_HELD
-        )
+        first = [*attempt.allocated_first(connection, [row['uuid']]), *first]
+        (node,) = attempt.take(connection, [row['uuid']], first, _HELD)
         if not has_new_uuid:
             reservations.claim(context, connection, node.uuid, row['uuid'])
         return _associate(context, connection, row, node, fields)

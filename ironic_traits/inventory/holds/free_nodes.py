@@ -46,11 +46,14 @@ _NAMED = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.origin)
 
 
 class Lost(Exception):
-    """Another transaction has taken one of the chosen nodes, or has locked it."""
+    """Another transaction has taken a node, has locked it, or has written the same key: an attempt must start again.
 
+    :param was_searched: whether the nodes were searched in this attempt.
+    """
 
-class Again(Exception):
-    """Another transaction has written the same key, or has taken a kept node: the data must be read again."""
+    def __init__(self, was_searched: bool = True) -> None:
+        super().__init__()
+        self.was_searched = was_searched
 
 
 class TooFew(Exception):
@@ -64,117 +67,130 @@ class TooFew(Exception):
         self.instances = instances
 
 
-def search(context: Context, node_request: NodeRequest, attempt: Callable[[bool], _Result]) -> _Result:
+def search(context: Context, node_request: NodeRequest, hold: Callable[['Attempt'], _Result]) -> _Result:
     """Return the result of the first attempt to hold nodes that loses no node to another transaction.
 
-    :param attempt: function that holds nodes in one transaction, with ``take_free``. Its argument is whether to wait
-        for nodes that other transactions have locked; if not, they are skipped.
+    :param hold: function that holds nodes in one transaction, with ``Attempt.take``.
     :raises failures.NothingToReserve: too few nodes of the list can be held.
     :raises failures.NoMatch: too few nodes match the request and can be held.
     """
-    # The order of a list matters, so wait for locked nodes. Without a list, skip locked nodes at first.
-    patient = wait = node_request.idents is not None
-    contradictions = 0
+    attempt, contradictions = Attempt(context, node_request), 0
     while True:
         try:
-            return attempt(wait)
+            return hold(attempt)
         except TooFew as few:
             _refuse(context, few.instances, node_request, contradictions)
             # ``_refuse`` has raised no failure: there are enough nodes by now, or the instances hold them. Try again.
             contradictions += 1
-        except Lost:
-            wait = patient or not wait
-        except Again:
-            continue
+        except Lost as lost:
+            if lost.was_searched:
+                # The order of a list matters, so always wait for locked nodes. Without a list, skip them at first.
+                attempt.waits = node_request.idents is not None or not attempt.waits
 
 
-def take_free(  # noqa: PLR0913, as the callers have one transaction for all of it
-    context: Context,
-    connection: sa.Connection,
-    node_request: NodeRequest,
-    instances: Sequence[str],
-    wait: bool,
-    *,
-    first: Iterable[Condition] = (),
-    columns: Columns = (),
-) -> list[sa.Row]:
-    """Lock one node for each instance, and check under the locks that the nodes match and can be held.
+class Attempt:
+    """An attempt to hold nodes in one transaction.
 
-    :param instances: [uuid, …] of the instances that the nodes are for.
-    :param wait: as for ``attempt`` of ``search``.
-    :param first: conditions on nodes. The nodes that fulfil the first one come first, then those of the next one.
-    :param columns: further columns of nodes to read under the lock.
-    :returns: [row with ``id``, ``uuid``, ``origin``, ``moment``, ``has_expired`` (whether it has an expired
-        reservation), ``node_providers.BEFORE`` and these columns, …], the best node first.
-    :raises TooFew: too few nodes match and can be held.
-    :raises Lost: another transaction has taken or locked one of the nodes.
+    :ivar waits: whether to wait for nodes that other transactions have locked; if not, they are skipped.
     """
-    count = len(instances)
-    free = eligibility.eligible_for(_alone(instances))
-    conditions = node_request.conditions(context)
-    in_turn = are_taken_in_turn(node_request) and not (wait or first)
-    if in_turn and (kept := context.service.places.take(context, node_request, count)):
-        try:
-            return _take_kept(connection, kept, [*conditions, free], columns)
-        except Lost:
-            # Search without waiting for locks: no search of this request has lost a node yet.
-            context.service.places.skip(context, node_request)
-            raise Again from None
-    spare = 0 if wait else min(_SPARE * count, _MAX_SPARE)
-    candidates: Sequence[sa.Row] = []
-    for condition in first:
-        both = sa.and_(free, condition)
-        candidates = candidates or matches.candidates(context, connection, node_request, both, count)
-    candidates = candidates or _candidates(context, connection, node_request, free, count + spare)
-    if len(candidates) < count:
-        raise TooFew(instances)
-    if wait:
-        chosen = candidates[:count]
-        if count > 1:
-            node_selection.lock(connection, sorted(node.id for node in chosen))
+
+    def __init__(self, context: Context, node_request: NodeRequest) -> None:
+        self._context, self._request = context, node_request
+        self.waits = node_request.idents is not None
+
+    def take(
+        self,
+        connection: sa.Connection,
+        instances: Sequence[str],
+        first: Sequence[Condition] = (),
+        columns: Columns = (),
+    ) -> list[sa.Row]:
+        """Lock one node for each instance, and check under the locks that the nodes match and can be held.
+
+        :param instances: [uuid, …] of the instances that the nodes are for.
+        :param first: conditions on nodes. The nodes that fulfil the first one come first, then those of the next one.
+        :param columns: further columns of nodes to read under the lock.
+        :returns: [row with ``id``, ``uuid``, ``origin``, ``moment``, ``has_expired`` (whether it has an expired
+            reservation), ``node_providers.BEFORE`` and these columns, …], the best node first.
+        :raises TooFew: too few nodes match and can be held.
+        :raises Lost: another transaction has taken or locked one of the nodes.
+        """
+        free = eligibility.eligible_for(_alone(instances))
+        conditions = [*self._request.conditions(self._context), free]
+        in_turn = are_taken_in_turn(self._request) and not (self.waits or first)
+        places = self._context.service.places
+        if in_turn and (kept := places.take(self._context, self._request, len(instances))):
+            try:
+                return _take_kept(connection, kept, conditions, columns)
+            except Lost:
+                places.skip(self._context, self._request)
+                raise Lost(was_searched=False) from None
+        found = self._find(connection, instances, free, first)
+        if self.waits:
+            chosen = found[: len(instances)]
+            _take_waiting(connection, chosen)
         else:
-            _raise_generations(connection, chosen)
-    else:
-        chosen = _take_not_locked(connection, candidates, count)
-        if in_turn:
-            context.service.places.keep(context, node_request, candidates[candidates.index(chosen[-1]) + 1 :])
-    return _read(connection, chosen, [*conditions, free], columns)
+            chosen = _take_not_locked(connection, found, len(instances))
+            if in_turn:
+                places.keep(self._context, self._request, found[found.index(chosen[-1]) + 1 :])
+        return _read(connection, chosen, conditions, columns)
 
+    def allocated_first(self, connection: sa.Connection, instances: Sequence[str]) -> list[Condition]:
+        """Return ``first`` for ``take``: a node that is allocated to the instance in Placement comes first."""
+        alone = _alone(instances)
+        if alone and self._request.idents is None and connection.scalar(node_consumers.has_allocations(alone)):
+            return [node_consumers.allocated_to(alone)]
+        return []
 
-def allocated_first(connection: sa.Connection, node_request: NodeRequest, instances: Sequence[str]) -> list[Condition]:
-    """Return ``first`` for ``take_free``: a node that is allocated to the instance in Placement comes first."""
-    alone = _alone(instances)
-    if alone and node_request.idents is None and connection.scalar(node_consumers.has_allocations(alone)):
-        return [node_consumers.allocated_to(alone)]
-    return []
+    def _find(
+        self, connection: sa.Connection, instances: Sequence[str], free: Condition, first: Sequence[Condition]
+    ) -> Sequence[sa.Row]:
+        """Return free nodes, the best first: one for each instance, and some more.
 
+        :raises TooFew: there are not enough.
+        """
+        count = len(instances)
+        found: Sequence[sa.Row] = []
+        for condition in first:
+            found = found or self._candidates(connection, sa.and_(free, condition), count)
+        spare = 0 if self.waits else min(_SPARE * count, _MAX_SPARE)
+        found = found or self._find_in_turn(connection, free, count + spare)
+        if len(found) < count:
+            raise TooFew(instances)
+        return found
 
-def _candidates(
-    context: Context, connection: sa.Connection, node_request: NodeRequest, free: Condition, count: int
-) -> Sequence[sa.Row]:
-    """Return free nodes, as ``matches.candidates``. Equally good nodes begin after the place of the last search."""
-    if not are_taken_in_turn(node_request):
-        return matches.candidates(context, connection, node_request, free, count)
-    rows: list[sa.Row] = []
-    place = context.service.places.after(node_request)
-    if place:
-        rows += matches.candidates(context, connection, node_request, sa.and_(free, tables.nodes.c.id > place), count)
-    if len(rows) < count:
-        before = sa.and_(free, tables.nodes.c.id <= place) if place else free
-        rows += matches.candidates(context, connection, node_request, before, count - len(rows))
-    return rows
+    def _find_in_turn(self, connection: sa.Connection, free: Condition, count: int) -> Sequence[sa.Row]:
+        """Return free nodes. Equally good nodes begin after the place of the last search."""
+        place = self._context.service.places.after(self._request) if are_taken_in_turn(self._request) else 0
+        if not place:
+            return self._candidates(connection, free, count)
+        rows = self._candidates(connection, sa.and_(free, tables.nodes.c.id > place), count)
+        if len(rows) < count:
+            rows += self._candidates(connection, sa.and_(free, tables.nodes.c.id <= place), count - len(rows))
+        return rows
+
+    def _candidates(self, connection: sa.Connection, condition: Condition, count: int) -> list[sa.Row]:
+        return list(matches.candidates(self._context, connection, self._request, condition, count))
 
 
 def _take_kept(
     connection: sa.Connection, kept: Sequence[sa.Row], conditions: Sequence[Condition], columns: Columns
 ) -> list[sa.Row]:
-    """Take nodes that a search has found before, and read them; the result is as for ``take_free``.
+    """Take nodes that a search has found before, and read them; the result is as for ``Attempt.take``.
 
     :raises Lost: one of them is locked, does not exist any more, or does not fulfil the conditions any more.
     """
     if len(_take_some(connection, kept, len(kept))) < len(kept):
         raise Lost
     return _read(connection, kept, conditions, columns)
+
+
+def _take_waiting(connection: sa.Connection, nodes: Sequence[sa.Row]) -> None:
+    """Take nodes, in the order of their ids. Wait for those that other transactions have locked."""
+    if len(nodes) > 1:
+        node_selection.lock(connection, sorted(node.id for node in nodes))
+    else:
+        _raise_generations(connection, nodes)
 
 
 def _take_not_locked(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:
@@ -249,7 +265,7 @@ def _read(
     """Read nodes that are taken.
 
     :param conditions: conditions on nodes, which are checked under the locks.
-    :returns: rows as from ``take_free``.
+    :returns: rows as from ``Attempt.take``.
     :raises Lost: a node does not exist any more, or does not fulfil the conditions.
     """
     # Each column once. A reservation of a node that fulfils the conditions has expired.

@@ -24,6 +24,7 @@ from ironic_traits.db.statements.types import clock
 from ironic_traits.inventory.core import history, node_filters, node_providers
 from ironic_traits.inventory.core.eligibility import OF_NODE
 from ironic_traits.inventory.holds import free_nodes, mirror_claims
+from ironic_traits.inventory.holds.free_nodes import Attempt
 from ironic_traits.inventory.holds.mirror_claims import Holding
 from ironic_traits.inventory.holds.reservations import FIELDS, Expiry, created, held_elsewhere, settle
 from ironic_traits.inventory.search import matches
@@ -60,19 +61,19 @@ def reserve(context: Context, instances: Sequence[str], node_request: NodeReques
 
 
 def _hold(
-    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, wait: bool
+    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, attempt: Attempt
 ) -> Reservations:
-    """Find nodes and reserve them: ``attempt`` of ``free_nodes.search``. See ``reserve`` for the other parameters."""
+    """Find nodes and reserve them: ``hold`` of ``free_nodes.search``. See ``reserve`` for the other parameters."""
     try:
-        return _hold_once(context, instances, node_request, expiry, wait)
+        return _hold_once(context, instances, node_request, expiry, attempt)
     except db_exception.DBDuplicateEntry:
         # Another request has reserved a node for the same instance. Try again, and return that reservation.
-        raise free_nodes.Again from None
+        raise free_nodes.Lost(was_searched=False) from None
 
 
 @retried
 def _hold_once(
-    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, wait: bool
+    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, attempt: Attempt
 ) -> Reservations:
     with context.write() as connection:
         begin = connection.execute(_BEGIN, {'instances': list(instances)}).one()
@@ -81,8 +82,8 @@ def _hold_once(
         _check_held(context, connection, node_request, held.values())
         rest = [instance for instance in instances if instance not in held]
         if rest:
-            first = free_nodes.allocated_first(connection, node_request, rest) if begin.is_allocated else ()
-            nodes = free_nodes.take_free(context, connection, node_request, rest, wait, first=first)
+            first = attempt.allocated_first(connection, rest) if begin.is_allocated else ()
+            nodes = attempt.take(connection, rest, first)
             if begin.is_held or any(node.has_expired for node in nodes):
                 _settle(connection, nodes, rest)
             held |= _insert(context, connection, dict(zip(rest, nodes, strict=True)), expiry)

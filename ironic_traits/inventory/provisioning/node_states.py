@@ -101,10 +101,11 @@ def provision(
             locked_node = take(connection, ident, *_VISIBLE)
             origins.check_own(connection, locked_node)
             node = _as_dict(locked_node)
-            state = _check(context, connection, node, request)
+            state = _next_state(context, connection, node, request)
             moment = read_clock(connection)
-            changes = _changes(node, verb, state, moment) | _instance(context, connection, locked_node, request, moment)
-            changes['reservation'] = _hand_over(context, connection, node, request, state, moment)
+            changes = _state_changes(node, verb, state, moment)
+            changes |= _instance_changes(context, connection, locked_node, request, moment)
+            changes['reservation'] = _store_work(context, connection, node, request, state, moment)
             change(connection, locked_node, changes)
             history.record(connection, history.transition(_author(context, verb), locked_node, moment, changes))
     except db_exception.DBDuplicateEntry as error:
@@ -214,7 +215,7 @@ def validate_node(context: Context, ident: str) -> dict[str, str | None]:
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
-        return _reasons(context, connection, _as_dict(read(connection, ident, _VISIBLE)))
+        return _invalid_interfaces(context, connection, _as_dict(read(connection, ident, _VISIBLE)))
 
 
 def _author(context: Context, verb: str) -> history.Author:
@@ -231,17 +232,26 @@ def _as_dict(row: sa.Row) -> Values:
     return {name: value for name, value in row._mapping.items() if name in _NAMES}
 
 
-def _check(context: Context, connection: sa.Connection, node: Values, request: _Request) -> str:
-    """Raise a failure unless the request is allowed for the node. Return the node's next provision state."""
-    state = _next(node, request.verb, request.event)
+def _next_state(context: Context, connection: sa.Connection, node: Values, request: _Request) -> str:
+    """Return the node's next provision state.
+
+    :raises failures.Failure: the request is not allowed for the node.
+    """
+    if node['reservation']:
+        raise failures.NodeLocked(node=node['uuid'], host=node['reservation'])
+    state = states.follow(node['provision_state'], request.event)
+    if state is None:
+        raise failures.InvalidTransition(action=request.verb, node=node['uuid'], state=node['provision_state'])
     _check_flags(node, request.event)
-    _check_interface(node, request.event)
+    unsupported = request.event in _INTERFACES and validate.unsupported(node, _INTERFACES[request.event])
+    if unsupported:
+        raise failures.InvalidInput(reason=unsupported)
     if request.event in ('deploy', 'rebuild'):
         _check_deploy(context, connection, node, request.arguments.get('deploy_steps', ()))
     return state
 
 
-def _instance(
+def _instance_changes(
     context: Context, connection: sa.Connection, locked_node: sa.Row, request: _Request, moment: datetime.datetime
 ) -> Values:
     """Check the holders of the node. Return the changes of the node for its instance, {column: value}."""
@@ -257,7 +267,7 @@ def _instance(
     return changes
 
 
-def _hand_over(
+def _store_work(
     context: Context,
     connection: sa.Connection,
     node: Values,
@@ -281,15 +291,6 @@ def _hand_over(
     return context.conf.host if action else None
 
 
-def _next(node: Values, verb: str, event: str) -> str:
-    if node['reservation']:
-        raise failures.NodeLocked(node=node['uuid'], host=node['reservation'])
-    state = states.follow(node['provision_state'], event)
-    if state is None:
-        raise failures.InvalidTransition(action=verb, node=node['uuid'], state=node['provision_state'])
-    return state
-
-
 def _check_flags(node: Values, event: str) -> None:
     if event in ('deploy', 'rebuild') and node['maintenance']:
         raise failures.NodeInMaintenance(node=node['uuid'], operation='provisioning')
@@ -306,13 +307,8 @@ def _check_flags(node: Values, event: str) -> None:
         raise failures.NodeRetired(node=node['uuid'])
 
 
-def _check_interface(node: Values, event: str) -> None:
-    reason = event in _INTERFACES and validate.unsupported(node, _INTERFACES[event])
-    if reason:
-        raise failures.InvalidInput(reason=reason)
-
-
-def _reasons(context: Context, connection: sa.Connection, node: Values) -> dict[str, str | None]:
+def _invalid_interfaces(context: Context, connection: sa.Connection, node: Values) -> dict[str, str | None]:
+    """Return {interface: why it is invalid, None if it is valid}, for each of ``validate.INTERFACES``."""
     reasons = validate.reasons(context.service.hooks, node)
     unmet = mismatches.read_all(connection, [node['id']]).get(node['id'], {})
     problems = [reasons['inspect'], *(mismatches.text(*each) for each in unmet.items())]
@@ -326,7 +322,7 @@ def _reasons(context: Context, connection: sa.Connection, node: Values) -> dict[
 def _check_deploy(
     context: Context, connection: sa.Connection, node: Values, deploy_steps: Sequence[Mapping[str, Any]]
 ) -> None:
-    reasons = _reasons(context, connection, node)
+    reasons = _invalid_interfaces(context, connection, node)
     problems = [reason for interface in validate.NEEDED if (reason := reasons[interface])]
     step_errors = steps.errors(context.service.drivers.get(node['driver']), node, 'deploy', deploy_steps)
     if step_errors:
@@ -336,10 +332,10 @@ def _check_deploy(
         raise failures.DeployRefused(node=node['uuid'], reason=' '.join(problems))
 
 
-def _changes(node: Values, verb: str, state: str, moment: datetime.datetime) -> Values:
+def _state_changes(node: Values, verb: str, state: str, moment: datetime.datetime) -> Values:
     changes = {
         'provision_state': state,
-        'target_provision_state': _target(node, verb, state),
+        'target_provision_state': _target_state(node, verb, state),
         'provision_updated_at': moment,
         'last_error': None,
         **({} if verb == 'unhold' else steps.NO_STEP),
@@ -361,7 +357,7 @@ def _abort_text(node: Values) -> str:
     return f'By request, the service operation was aborted{during}'
 
 
-def _target(node: Values, verb: str, state: str) -> str | None:
+def _target_state(node: Values, verb: str, state: str) -> str | None:
     if verb in ('abort', 'unhold'):
         return states.target(state, node['target_provision_state'])
     return states.target(state, states.MANAGEABLE if verb == 'clean' else None)
