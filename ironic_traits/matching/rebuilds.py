@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_traits.matching.requests import Request
-from ironic_traits.matching.traits import FORBIDDEN, REQUIRED, REQUIRED_ANY, Kind
+from ironic_traits.matching.traits import FORBIDDEN, REQUIRED, REQUIRED_ANY, TermKind
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ def fulfilled(providers: list[dict[str, Any]]) -> bool:
 
 
 def _check_one(request: Request, held: HeldProvider, present: frozenset[str]) -> dict[str, Any]:
-    failed: dict[Kind, list[list[str]]] = {kind: [] for kind in (REQUIRED, REQUIRED_ANY, FORBIDDEN)}
+    failed: dict[TermKind, list[list[str]]] = {kind: [] for kind in (REQUIRED, REQUIRED_ANY, FORBIDDEN)}
     for term in request.filter.terms():
         if not term.passes(present if term.kind.wants else held.traits):
             failed[term.kind].append(sorted(term.traits))

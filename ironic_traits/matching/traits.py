@@ -46,7 +46,7 @@ def nearest(name: str) -> str | None:
     return spelling.nearest(upper, STANDARD, cutoff=0.85)
 
 
-class Kind(NamedTuple):
+class TermKind(NamedTuple):
     """A kind of condition on the traits of a node. Statements, sets and explanations derive from its two properties.
 
     :ivar name: as explanations call it.
@@ -59,17 +59,17 @@ class Kind(NamedTuple):
     wants: bool
 
 
-REQUIRED, REQUIRED_ANY = Kind('required', all, True), Kind('required_any', any, True)
-NOT_ALL, FORBIDDEN = Kind('not_all', all, False), Kind('forbidden', any, False)
+REQUIRED, REQUIRED_ANY = TermKind('required', all, True), TermKind('required_any', any, True)
+NOT_ALL, FORBIDDEN = TermKind('not_all', all, False), TermKind('forbidden', any, False)
 
 
-class Term(NamedTuple):
+class TraitTerm(NamedTuple):
     """A condition on the traits of a node.
 
     :ivar traits: {trait, …}, at least one.
     """
 
-    kind: Kind
+    kind: TermKind
     traits: AbstractSet[str]
 
     @property
@@ -122,12 +122,12 @@ class Filter:
             none_of=frozenset().union(*not_traits_any, *(names for names in not_traits if len(names) == 1)),
         )
 
-    def terms(self) -> Iterator[Term]:
+    def terms(self) -> Iterator[TraitTerm]:
         """Yield the conditions of the filter, one for each trait where that is possible."""
-        yield from (Term(REQUIRED, {name}) for name in sorted(self.all_of))
-        yield from (Term(REQUIRED_ANY, names) for names in self.any_of)
-        yield from (Term(NOT_ALL, names) for names in self.not_all_of)
-        yield from (Term(FORBIDDEN, {name}) for name in sorted(self.none_of))
+        yield from (TraitTerm(REQUIRED, {name}) for name in sorted(self.all_of))
+        yield from (TraitTerm(REQUIRED_ANY, names) for names in self.any_of)
+        yield from (TraitTerm(NOT_ALL, names) for names in self.not_all_of)
+        yield from (TraitTerm(FORBIDDEN, {name}) for name in sorted(self.none_of))
 
     def matches(self, traits: AbstractSet[str]) -> bool:
         """Whether a node with this set of traits passes the filter."""

@@ -56,7 +56,7 @@ class _Limit:
         return self._moved_at + self._patience
 
 
-class _Request:
+class _QueuedRequest:
     """A request in the queue.
 
     :param limits: those of its kind.
@@ -104,9 +104,9 @@ class RequestQueue:
         self._lock = threading.Lock()
         # Requests that run or wait, without streams.
         self._number, self._most = 0, threads + options.max_waiting_requests
-        self._waiting: collections.deque[_Request] = collections.deque()
+        self._waiting: collections.deque[_QueuedRequest] = collections.deque()
         # The request whose turn it is.
-        self._turn: _Request | None = None
+        self._turn: _QueuedRequest | None = None
         self._turn_ends_at = 0.0
         self._local = threading.local()
 
@@ -142,10 +142,10 @@ class RequestQueue:
         is_public = path == logins.PATH or self._protocol(path).is_public(self._serve, path)
         return [self._public if is_public else self._writes, self._all]
 
-    def _enter(self, limits: Sequence[_Limit]) -> _Request | None:
+    def _enter(self, limits: Sequence[_Limit]) -> _QueuedRequest | None:
         """Wait until a request may run, and return it; None if it is refused."""
         longest = float('inf') if self._takes_turns else PATIENCE
-        request = _Request(limits, time.monotonic() + longest)
+        request = _QueuedRequest(limits, time.monotonic() + longest)
         with self._lock:
             if self._number >= self._most:
                 return None
@@ -159,7 +159,7 @@ class RequestQueue:
                 pause = self._pause(request)
         return request if request.runs else None
 
-    def _pause(self, request: _Request) -> float:
+    def _pause(self, request: _QueuedRequest) -> float:
         """Return after how many seconds the thread of a request that waits must see what can be decided."""
         if request.runs is not None:
             return 0
@@ -168,7 +168,7 @@ class RequestQueue:
         # The threads must not all wake up at once.
         return max(0, self._turn_ends_at - time.monotonic()) + TURN * self._waiting.index(request)
 
-    def _leave(self, request: _Request, environ: WSGIEnvironment) -> None:
+    def _leave(self, request: _QueuedRequest, environ: WSGIEnvironment) -> None:
         with self._lock:
             self._number -= 1
             if STREAM in environ:
@@ -178,12 +178,12 @@ class RequestQueue:
                 request.move(1)
             self._next(request)
 
-    def _end(self, request: _Request) -> None:
+    def _end(self, request: _QueuedRequest) -> None:
         with self._lock:
             request.move(1)
             self._next()
 
-    def _next(self, ended: _Request | None = None) -> None:
+    def _next(self, ended: _QueuedRequest | None = None) -> None:
         """Decide about the requests that wait, as long as it is not the turn of another one.
 
         :param ended: a request whose turn has ended, if it has one.
@@ -197,7 +197,7 @@ class RequestQueue:
             self._waiting.remove(request)
             self._decide(request)
 
-    def _decide(self, request: _Request) -> None:
+    def _decide(self, request: _QueuedRequest) -> None:
         """Let a request run, or refuse it."""
         request.runs = request.has_room()
         if not request.runs:

@@ -10,7 +10,7 @@ from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.types import names_in
 from ironic_traits.inventory.core import trait_writers
 from ironic_traits.matching.sources import OPERATOR
-from ironic_traits.matching.traits import FORBIDDEN, Filter, Term
+from ironic_traits.matching.traits import FORBIDDEN, Filter, TraitTerm
 
 #: A column of a SELECT from nodes: the node's traits, which are read as a sorted list.
 JOINED = (
@@ -64,10 +64,10 @@ def where(trait_filter: Filter) -> Iterator[Condition]:
     yield from _have_all(others)
     if trait_filter.none_of:
         # One subquery for all of them.
-        yield condition(Term(FORBIDDEN, trait_filter.none_of))
+        yield condition(TraitTerm(FORBIDDEN, trait_filter.none_of))
 
 
-def condition(term: Term) -> Condition:
+def condition(term: TraitTerm) -> Condition:
     """Return the condition on nodes that implements a term of a filter."""
     names = sorted(term.traits)
     groups = [[name] for name in names] if term.kind.is_met is all else [names]

@@ -19,7 +19,7 @@ from ironic_traits.inventory.search.capacity import Nodes
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching import rebuilds, traits
 from ironic_traits.matching.requests import Request
-from ironic_traits.matching.traits import Filter, Term
+from ironic_traits.matching.traits import Filter, TraitTerm
 from tests.functional.search.test_index_explanations import context_of, prepare
 from tests.support.client import Client
 
@@ -80,11 +80,11 @@ def test_terms(app, fleet):
         for kind, size in itertools.product(PLAIN, (1, 2, 3)):
             named = frozenset(NAMES[:size])
             expected = {uuid for uuid, carried in fleet.items() if PLAIN[kind](carried, named)}
-            assert encoded(view, nodes, fleet, Term(kind, named)) == [expected] * 3
+            assert encoded(view, nodes, fleet, TraitTerm(kind, named)) == [expected] * 3
             for other in PLAIN:
                 is_same = size == 1 and other.wants == kind.wants
                 if other is not kind and not is_same:
-                    assert expected not in encoded(view, nodes, fleet, Term(other, named))
+                    assert expected not in encoded(view, nodes, fleet, TraitTerm(other, named))
 
 
 def encoded(view, nodes, fleet, term):
@@ -155,14 +155,14 @@ def test_requests(app, fleet):
             if clause['clause'] in terms:
                 assert clause['rejected'] == sum(clause['clause'] in names for names in failing.values())
         for uuid, carried in fleet.items():
-            (result,) = rebuilds.check(request, [rebuilds.Held(uuid, frozenset(carried), True)])
+            (result,) = rebuilds.check(request, [rebuilds.HeldProvider(uuid, frozenset(carried), True)])
             assert rebuilds.fulfilled([result]) == (not failing[uuid])
             assert {f'required:{name}' for name in result['missing']} <= failing[uuid]
 
 
 def test_each_kind_has_words():
     for kind in PLAIN:
-        assert clauses.requirement(Term(kind, {'CUSTOM_A'}).name).endswith(' CUSTOM_A')
+        assert clauses.requirement(TraitTerm(kind, {'CUSTOM_A'}).name).endswith(' CUSTOM_A')
 
 
 def test_a_term_left_out_is_noticed(app, fleet, monkeypatch):
