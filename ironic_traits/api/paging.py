@@ -38,6 +38,19 @@ def page(context, query, sortable, check):
     )
 
 
+def document(context, page, found, key, show):
+    """Return a page as clients get it: its items, and the link to the next page.
+
+    :param page: ironic_traits.inventory.core.paging.Page.
+    :param found: ironic_traits.inventory.core.paging.Rows.
+    :param key: the key of the items.
+    :param show: function of a row that returns the item.
+    """
+    rows, more = found
+    items = {key: [show(row) for row in rows]}
+    return items | {'next': next_link(context, page, rows[-1].uuid)} if more else items
+
+
 def next_link(context, page, marker):
     """Return the URL of the next page: the URL of the request, with another marker.
 

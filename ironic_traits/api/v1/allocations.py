@@ -7,7 +7,7 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.api.v1.record_controllers import RecordsController
-from ironic_traits.api.v1.records import FIELDS_QUERY, Records, parse_node
+from ironic_traits.api.v1.records import FIELDS_QUERY, Records
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.inventory.holds import allocate, allocations
 from ironic_traits.inventory.holds.allocations import KIND
@@ -73,25 +73,8 @@ class _Allocations(Records):
             _check_owner(context, grant, allocations.owner(context, ident), missing)
         return grant.of(ident)
 
-    def page_of(self, context, project, query):
-        """Return a page of allocations, with a link to the next page.
-
-        :param project: the project whose allocations the caller may see; None for all.
-        :param query: {query parameter: value}.
-        """
-        selection = {name: query.pop(name) for name in ('fields',) if name in query}
-        names = self._listed(context, selection, detail=False)
-        page = paging.page(context, query, KIND.sortable, self._check_field)
-        self.check_filters(context, query)
-        filters = {name: value for name, value in query.items() if name not in paging.QUERY}
-        if 'node' in filters:
-            filters['node'] = parse_node(context, filters['node'])
-        rows, more = allocations.find(context, project, self._columns(names), filters, page)
-        show = self._presenter(context, names)
-        document = {'allocations': [show(row) for row in rows]}
-        if more:
-            document['next'] = paging.next_link(context, page, rows[-1].uuid)
-        return document
+    def find(self, context, grant, fields, filters, page):
+        return allocations.find(context, _project(context), fields, filters, page)
 
     def created(self, context, create, before=None):
         """Return the response with a new allocation.
@@ -111,6 +94,18 @@ class _Allocations(Records):
 
     def _listed(self, context, selection, detail):
         return super()._listed(context, selection, detail or not selection)
+
+
+def _project(context):
+    """Return the project whose allocations the caller may list; None for all.
+
+    :raises failures.Forbidden: the caller has no project, and may not list all.
+    """
+    if context.may(_LIST[0]):
+        return None
+    if not context.project_id:
+        raise context.forbidden(_LIST[0])
+    return context.project_id
 
 
 def _check_changes(context, old, new):
@@ -184,12 +179,11 @@ class AllocationsController(RecordsController):
     records = ALLOCATIONS
 
     @expose(_LIST, ALLOCATIONS.page_type, since=SINCE, query=ALLOCATIONS.query)
-    def get_all(self, context, /, **query):
-        if context.may(_LIST[0]):
-            return ALLOCATIONS.page_of(context, None, query)
-        if not context.project_id or query.get('owner', context.project_id) != context.project_id:
+    def get_all(self, context, grant, /, **query):
+        project = _project(context)
+        if project and query.get('owner', project) != project:
             raise context.forbidden(_LIST[0])
-        return ALLOCATIONS.page_of(context, context.project_id, query)
+        return super().get_all(context, grant, **query)
 
     @expose(_CREATE, Allocation, since=SINCE, before=405, body=AllocationBody, statuses=(201,))
     def post(self, context, grant, /, *, body):

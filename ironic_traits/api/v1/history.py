@@ -57,11 +57,7 @@ class HistoryController(Resource):
         filters = {name: query[name] for name in _FILTERS if name in query}
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
-        rows, more = history.find(context, grant, filters, page)
-        document = {'history': [_show(row) for row in rows]}
-        if more:
-            document['next'] = paging.next_link(context, page, rows[-1].uuid)
-        return document
+        return paging.document(context, page, history.find(context, grant, filters, page), 'history', _show)
 
 
 def _show(row):

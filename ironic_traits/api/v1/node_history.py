@@ -1,5 +1,7 @@
 """/v1/nodes/{node}/history"""
 
+import functools
+
 from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
@@ -54,11 +56,8 @@ class NodeHistoryController(Resource):
     @expose(history.GET, NodeHistory, of=access.node, since=SINCE, query=paging.QUERY | {'detail': types.BOOLEAN})
     def get_all(self, context, grant, node_ident, /, *, detail=False, **query):
         page = ordered(context, query, 'id')
-        rows, more = history.of_node(context, grant, page)
-        document = {'history': [(_detailed if detail else _short)(context, row) for row in rows]}
-        if more:
-            document['next'] = paging.next_link(context, page, rows[-1].uuid)
-        return document
+        show = functools.partial(_detailed if detail else _short, context)
+        return paging.document(context, page, history.of_node(context, grant, page), 'history', show)
 
     @expose(history.GET, Entry, of=access.node, since=SINCE)
     def get_one(self, context, grant, node_ident, event_uuid, /):

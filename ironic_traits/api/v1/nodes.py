@@ -183,12 +183,9 @@ def list_page(context, grant, fields, links, query):
 def _read_page(context, grant, fields, links, query):
     page = paging.page(context, query, node_columns.SORTABLE, node_fields.check)
     filters, traits = node_filters.parse(context, query)
-    rows, more = nodes.find(context, grant, ('uuid', *fields), filters, traits, page)
+    found = nodes.find(context, grant, ('uuid', *fields), filters, traits, page)
     show = node_fields.presenter(context, fields, links)
-    document = {'nodes': [show(row[1:]) for row in rows]}
-    if more:
-        document['next'] = paging.next_link(context, page, rows[-1].uuid)
-    return document
+    return paging.document(context, page, found, 'nodes', lambda row: show(row[1:]))
 
 
 def _changed(context, grant, fields, links, query):

@@ -121,12 +121,13 @@ class Records:
         filters = {name: value for name, value in query.items() if name not in paging.QUERY}
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
-        rows, more = records.find(context, grant, self.kind, self._columns(names), filters, page)
+        found = self.find(context, grant, self._columns(names), filters, page)
         show = self._presenter(context, names, 'fields' in selection)
-        document = {self.resource.page_key: [show(row) for row in rows]}
-        if more:
-            document['next'] = paging.next_link(context, page, rows[-1].uuid)
-        return document
+        return paging.document(context, page, found, self.resource.page_key, show)
+
+    def find(self, context, grant, fields, filters, page):
+        """Return the rows of a page, as ``inventory.records.records.find`` does."""
+        return records.find(context, grant, self.kind, fields, filters, page)
 
     def check_filters(self, context, query):
         """Raise VersionTooLow unless the version of the request has the filters of a query."""

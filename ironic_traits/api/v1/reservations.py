@@ -103,11 +103,8 @@ class ReservationsController(Resource):
         filters: dict[str, str] = {name: query[name] for name in ('node', 'instance_uuid') if name in query}
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
-        rows, more = reservations.find(context, grant, ('uuid', *names), filters, page)
-        document = {'reservations': [dict(zip(names, row[1:], strict=True)) for row in rows]}
-        if more:
-            document['next'] = paging.next_link(context, page, rows[-1].uuid)
-        return document
+        found = reservations.find(context, grant, ('uuid', *names), filters, page)
+        return paging.document(context, page, found, 'reservations', lambda row: dict(zip(names, row[1:], strict=True)))
 
     @expose('baremetal:reservation:get', OneReservation, of=_allowed, since=SINCE)
     def get_one(self, context, grant, reservation_uuid, /):
