@@ -5,6 +5,9 @@ import itertools
 import json
 import re
 import threading
+from collections.abc import Iterator
+from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 import orjson
 import wsme.exc
@@ -13,6 +16,7 @@ from wsme.rest import json as wsme_json
 
 from ironic_traits import failures
 from ironic_traits.api import nesting
+from ironic_traits.context import Context
 
 #: A body without such digits has no integer of more than 64 bits. An integer of 64 bits has at most 20 characters.
 _LONG_NUMBER = re.compile(rb'[0-9]{19}')
@@ -32,10 +36,9 @@ _FORM_TYPES = ('application/x-www-form-urlencoded', 'multipart/form-data')
 
 
 @contextlib.contextmanager
-def turn(raw):
+def turn(raw: bytes) -> Iterator[None]:
     """Hold up the request of a large body while another one is processed, because each one needs a lot of memory.
 
-    :param raw: bytes of the body.
     :raises failures.Overloaded: that takes too long.
     """
     if len(raw) <= _LARGE:
@@ -49,19 +52,15 @@ def turn(raw):
         _LARGE_BODIES.release()
 
 
-def is_small(context):
+def is_small(context: Context) -> bool:
     """Whether the headers of the request say that it has no body, or one that needs neither memory nor time."""
     request = context.request
     return 'HTTP_TRANSFER_ENCODING' not in request.environ and (request.content_length or 0) <= _SMALL
 
 
-def converted(context, raw, datatype, optional):
+def converted(context: Context, raw: bytes, datatype: Any, optional: bool) -> Any:
     """Return the body of the request as an object of a WSME type.
 
-    :param context: of the request.
-    :param raw: bytes of the body.
-    :param datatype: WSME type.
-    :param optional: whether the body may be missing.
     :returns: an object of the type; None for no body.
     :raises failures.InvalidInput: the body is missing, is not JSON, or not of the type.
     :raises failures.TooManyValues: it has too many values.
@@ -80,7 +79,7 @@ def converted(context, raw, datatype, optional):
     return typed(datatype, document)
 
 
-def refuse(context):
+def refuse(context: Context) -> None:
     """Raise InvalidInput if the request has a body.
 
     :raises failures.InvalidInput: it has one.
@@ -91,7 +90,7 @@ def refuse(context):
         raise failures.InvalidInput(reason='The request takes no body.')
 
 
-def content(context, limit=None):
+def content(context: Context, limit: int | None = None) -> bytes:
     """Return the bytes of the request's body.
 
     :param limit: maximum number of bytes; None for [api] max_request_body_size.
@@ -113,7 +112,7 @@ def content(context, limit=None):
     return raw
 
 
-def _check_complete(request, raw):
+def _check_complete(request: Any, raw: bytes) -> None:
     """Raise InvalidInput if the connection broke before the client had sent the whole body.
 
     Without this check, a body of which nothing arrives would be a missing one, which some routes allow. The server does
@@ -126,16 +125,15 @@ def _check_complete(request, raw):
         raise failures.InvalidInput(reason=f'The body is not complete: only {len(raw)} bytes of it have arrived.')
 
 
-def _has_none(environ):
+def _has_none(environ: WSGIEnvironment) -> bool:
     """Whether the headers of a request say that it has no body (RFC 9112, 6.3). Then there is nothing to read."""
     is_stated = environ.get('CONTENT_LENGTH') or 'HTTP_TRANSFER_ENCODING' in environ
     return not is_stated and environ.get('SERVER_PROTOCOL') in _STATED
 
 
-def parse(context, raw):
+def parse(context: Context, raw: bytes) -> Any:
     """Return the document of a body.
 
-    :param raw: bytes.
     :raises failures.InvalidInput: it is not JSON, is nested too deep, or has a value that cannot be stored.
     :raises failures.TooManyValues: it has too many values.
     """
@@ -155,12 +153,11 @@ def parse(context, raw):
     return document
 
 
-def _check_number(raw, limit):
+def _check_number(raw: bytes, limit: int) -> None:
     """Raise TooManyValues if a body has more values than the limit. Nothing has been parsed yet.
 
     Each value follows a comma or an opening bracket, but the first one. Strings may have both, too.
 
-    :param raw: bytes.
     """
     if sum(map(raw.count, (b',', b'[', b'{'))) < limit:
         return
@@ -169,7 +166,7 @@ def _check_number(raw, limit):
         raise failures.TooManyValues(limit=limit)
 
 
-def _integer(digits):
+def _integer(digits: str) -> int:
     """Return an integer from its digits; raise InvalidInput if it has more than 64 bits.
 
     orjson turns larger integers into floats, which lose digits.
@@ -179,7 +176,7 @@ def _integer(digits):
     return int(digits)
 
 
-def _has_nul(document):
+def _has_nul(document: Any) -> bool:
     # Not recursive: a body may be nested deeper than Python's recursion limit.
     remaining = [document]
     while remaining:
@@ -194,10 +191,9 @@ def _has_nul(document):
     return False
 
 
-def typed(datatype, document):
+def typed(datatype: Any, document: Any) -> Any:
     """Return a JSON document as an object of a WSME type.
 
-    :param datatype: WSME type.
     :raises failures.InvalidInput: the document is not of the type.
     :raises wsme.exc.ClientSideError: the same, from WSME's own checks.
     """
@@ -220,7 +216,7 @@ def typed(datatype, document):
         raise failures.InvalidInput(reason=f'Invalid body: {error}') from error
 
 
-def _check_fields(datatype, document):
+def _check_fields(datatype: Any, document: dict[str, Any]) -> None:
     """Raise InvalidInput if a document has an unknown field, lacks a mandatory one, or has another value for a list.
 
     WSME accepts null for a mandatory field, and its message does not name the field that should be a list. An unknown
@@ -238,7 +234,7 @@ def _check_fields(datatype, document):
             raise failures.InvalidInput(reason=f"'{attribute.name}' must be a list, not {_kind(value)}.")
 
 
-def _names(datatype):
+def _names(datatype: Any) -> set[str]:
     """Return the names of the attributes of a WSME type, and of those that its attributes have."""
     if wsme.types.isarray(datatype):
         return _names(datatype.item_type)
@@ -246,6 +242,6 @@ def _names(datatype):
     return {name for each in attributes for name in (each.name, *_names(each.datatype))}
 
 
-def _kind(document):
+def _kind(document: Any) -> str:
     names = {dict: 'an object', list: 'an array', str: 'a string', bool: 'a boolean', type(None): 'null'}
     return names.get(type(document), 'a number')

@@ -10,12 +10,16 @@ version before the change, and the next request reads it again: a 304 is never s
 
 import hashlib
 import json
+from collections.abc import Callable
+from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 from webob.etag import ETagMatcher
 
 from ironic_traits import failures
 from ironic_traits.api import rendering
 from ironic_traits.changes import change_feed
+from ironic_traits.context import Context
 from ironic_traits.inventory.core import eligibility
 
 #: Key in the WSGI environ of the header.
@@ -28,25 +32,24 @@ class NotModified:
     :param tag: ETag, without quotes.
     """
 
-    def __init__(self, tag):
+    def __init__(self, tag: str) -> None:
         self.tag = tag
 
 
-def digest_of(body):
+def digest_of(body: bytes) -> str:
     """Return the ETag of a body (bytes), without quotes."""
     return hashlib.blake2b(body, digest_size=16).hexdigest()
 
 
-def matches(environ, tag):
+def matches(environ: WSGIEnvironment, tag: str) -> bool:
     """Whether the If-Match of a request has an ETag, without quotes. Weak ones never match."""
     header = environ[IF_MATCH].strip()
     return bool(header) and tag in ETagMatcher.parse(header, strong=True)
 
 
-def result(environ, document):
+def result(environ: WSGIEnvironment, document: Any) -> tuple[bytes, str]:
     """Return the body of the response to a GET, and its ETag.
 
-    :param environ: WSGI environ of the request.
     :param document: JSON document, its JSON as bytes, or NotModified.
     :returns: (bytes, ETag without quotes); (b'', ETag) if the client has it already.
     :raises failures.PreconditionFailed: the request has an If-Match with another ETag.
@@ -61,13 +64,13 @@ def result(environ, document):
     return b'' if _has(environ, tag) else body, tag
 
 
-def _has(environ, tag):
+def _has(environ: WSGIEnvironment, tag: str) -> bool:
     """Whether the client of the request has the body with an ETag."""
     header = environ.get('HTTP_IF_NONE_MATCH')
     return bool(header) and tag in ETagMatcher.parse(header, strong=False)
 
 
-def nodes(context, read):
+def nodes(context: Context, read: Callable[[], Any]) -> Any:
     """Return a list of nodes: the document, its JSON as bytes, or NotModified if the client has it already.
 
     :param read: function that reads the list and returns the document.
@@ -85,13 +88,13 @@ def nodes(context, read):
     return body
 
 
-def _request(context):
+def _request(context: Context) -> tuple[str, str, int, str]:
     """Return what the response to the request depends on, besides the version: URL, caller and version of the API."""
     caller = json.dumps(context.to_policy_values(), sort_keys=True, default=str)
     return context.request.path_qs, context.base, context.minor, caller
 
 
-def _version(context):
+def _version(context: Context) -> tuple[Any, ...]:
     """Return the version of all data that lists of nodes are read from. Equal versions mean equal lists."""
     place = change_feed.now(context)
     with context.read() as connection:

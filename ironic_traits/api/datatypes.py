@@ -1,6 +1,7 @@
 """The preparation of the datatypes of WSME, once, when the service starts."""
 
 import functools
+from typing import Any
 
 import wsme.types
 from wsme.rest import json as wsme_json
@@ -8,7 +9,7 @@ from wsme.rest import json as wsme_json
 from ironic_traits.api.types import Trait
 
 
-def prepare():
+def prepare() -> None:
     """Resolve the datatypes of the attributes of all types, and let WSME take lists of traits as they are.
 
     Otherwise WSME resolves them when a request first uses an attribute, and fails if two threads do so at the same
@@ -22,7 +23,7 @@ def prepare():
 
 
 @functools.cache
-def _keep_items(datatype):
+def _keep_items(datatype: Any) -> None:
     """Let WSME take the items of a JSON array as they are.
 
     By default, it looks for the conversion of each item to its base type, which is a string already. That takes seven

@@ -2,6 +2,9 @@
 
 import logging
 import urllib.parse
+from collections.abc import Iterable
+from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 import webob
 import webob.exc
@@ -10,11 +13,12 @@ import wsme.exc
 from ironic_traits import failures
 from ironic_traits.api.resource import CONTEXT
 from ironic_traits.db.failover import outage
+from ironic_traits.failures import Failure
 
 LOG = logging.getLogger(__name__)
 
 
-def from_exception(error):
+def from_exception(error: Exception) -> Failure:
     """Return the Failure for an exception of a library: pecan, WSME, the database.
 
     :returns: the exception itself if it is a Failure; InternalError for an unexpected exception, whose message does
@@ -31,11 +35,9 @@ def from_exception(error):
     return failures.InternalError()
 
 
-def answer(environ, failure, headers=()):
+def answer(environ: WSGIEnvironment, failure: Failure, headers: Iterable[tuple[str, str]] = ()) -> webob.Response:
     """Return the response to a request that failed, in the format of its API.
 
-    :param environ: WSGI environ of the request.
-    :param failure: failures.Failure.
     :param headers: further headers, [(name, value), …].
     :returns: webob.Response, which is a WSGI application.
     """
@@ -49,13 +51,8 @@ def answer(environ, failure, headers=()):
     return response
 
 
-def answer_to(environ, error):
-    """Return the response to a request whose handling raised an exception, and log the exception if it is unexpected.
-
-    :param environ: WSGI environ of the request.
-    :param error: any exception.
-    :returns: webob.Response.
-    """
+def answer_to(environ: WSGIEnvironment, error: Exception) -> webob.Response:
+    """Return the response to a request that raised an exception, and log the exception if it is unexpected."""
     failure = from_exception(error)
     is_expected = failure is error and failure.retry_after is not None
     if failure.status >= 500 and not is_expected:
@@ -63,7 +60,7 @@ def answer_to(environ, error):
     return answer(environ, failure)
 
 
-def _routing(error):
+def _routing(error: Any) -> Failure:
     """Return the failure for an exception that pecan or the router raised."""
     if error.status_int == 405:
         return failures.MethodNotAllowed(allowed=getattr(error, 'allow', None) or ())
@@ -75,6 +72,6 @@ def _routing(error):
     return failures.InvalidInput(reason=error.detail or error.explanation)
 
 
-def _path(environ):
+def _path(environ: WSGIEnvironment) -> str:
     """Return the path of a request as in its URL, quoted: it may contain newlines."""
     return urllib.parse.quote((environ.get('SCRIPT_NAME', '') + environ['PATH_INFO']).encode('latin-1'))

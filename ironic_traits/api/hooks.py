@@ -1,5 +1,7 @@
 """pecan's application, and the hook and the request class that it is configured with."""
 
+from typing import Any
+
 import pecan
 from pecan.core import PecanBase
 from pecan.hooks import PecanHook
@@ -17,14 +19,14 @@ class Application(PecanBase):
     context instead of pecan's thread-local.
     """
 
-    def find_controller(self, state):
+    def find_controller(self, state: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         """Return the exposed method for a request, its arguments, and no keyword arguments."""
         context = state.request.environ[CONTEXT]
         context.request = state.request
         method, parameters = self.root.route(state.request)
         return method, (context, *parameters), {}
 
-    def invoke_controller(self, controller, args, kwargs, state):
+    def invoke_controller(self, controller: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Any) -> None:
         """Call the exposed method for a request."""
         state.response = controller(*args)
 
@@ -32,7 +34,7 @@ class Application(PecanBase):
 class FailureHook(PecanHook):
     """A hook that renders failures of the router (404, 405, 406). A bug in the router becomes a plain 500."""
 
-    def on_error(self, state, error):
+    def on_error(self, state: Any, error: Exception) -> Any:
         return exceptions.answer_to(state.request.environ, error)
 
 
@@ -42,9 +44,9 @@ class Request(pecan.Request):
     accept = acceptparse.AcceptNoHeader()
 
     @property
-    def params(self):
+    def params(self) -> Any:
         return self.GET
 
     @property
-    def json(self):
+    def json(self) -> Any:
         raise ValueError

@@ -140,16 +140,15 @@ HEADER = 'X-OpenStack-Ironic-API-Version'
 _VERSION = re.compile(r'([0-9]{1,9})\.([0-9]{1,9})')
 
 
-def text(minor):
+def text(minor: int) -> str:
     """Return a version as text: 1.37."""
     return f'{MAJOR}.{minor}'
 
 
-def negotiate(headers):
+def negotiate(headers: dict[str, str]) -> int:
     """Return the version of a request.
 
     :param headers: the headers of the request, {name: value}, names in lower case.
-    :returns: the minor version.
     :raises failures.VersionNotSupported: the requested version is malformed, or not supported.
     """
     requested = microversion_parse.get_version(headers, SERVICE_TYPE, legacy_headers=[HEADER])
@@ -176,7 +175,7 @@ def negotiate(headers):
 
 
 @functools.cache
-def headers(minor):
+def headers(minor: int) -> list[tuple[str, str]]:
     """Return the version headers of a response: [(name, value), …], which the caller does not change."""
     return [
         ('X-OpenStack-Ironic-API-Minimum-Version', text(MINIMUM)),

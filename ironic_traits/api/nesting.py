@@ -4,17 +4,17 @@ Parsers support a thousand levels, serializers two hundred, and recursive functi
 lower limit, the service could store a document that it cannot show.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 from ironic_traits import failures
 
 #: Levels of objects and lists, including the outermost one.
 MAX_DEPTH = 64
 
 
-def check(document):
-    """Raise InvalidInput if a document is nested deeper than MAX_DEPTH.
-
-    :param document: any JSON value.
-    """
+def check(document: Any) -> None:
+    """Raise InvalidInput if a document is nested deeper than MAX_DEPTH."""
     # Not recursive: the document could exceed Python's recursion limit.
     level = [document] if isinstance(document, (dict, list)) else []
     for _ in range(MAX_DEPTH):
@@ -24,5 +24,5 @@ def check(document):
     raise failures.InvalidInput(reason=f'The JSON document is nested too deep: it may have at most {MAX_DEPTH} levels.')
 
 
-def _parts(container):
+def _parts(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
     return container.values() if isinstance(container, dict) else container

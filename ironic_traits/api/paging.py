@@ -1,9 +1,12 @@
 """Query parameters of pages, and links to the next page."""
 
 import urllib.parse
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from ironic_traits import failures, spelling
 from ironic_traits.api import types
+from ironic_traits.context import Context
 from ironic_traits.inventory.core.paging import Page
 
 #: The query parameters of every list.
@@ -15,10 +18,11 @@ QUERY = {
 }
 
 
-def page(context, query, sortable, check):
+def page(
+    context: Context, query: Mapping[str, Any], sortable: Collection[str], check: Callable[[Context, str], None]
+) -> Page:
     """Return the page that a request asks for.
 
-    :param query: {query parameter: value}.
     :param sortable: names of the columns that lists can be sorted by.
     :param check: function of the context and a field name that raises if the field needs a later version.
     :returns: ironic_traits.inventory.core.paging.Page.
@@ -38,23 +42,29 @@ def page(context, query, sortable, check):
     )
 
 
-def document(context, page, found, key, show):
+def document(
+    context: Context,
+    page: Page,
+    found: tuple[Sequence[Any], bool],
+    key: str,
+    show: Callable[[Any], Any],
+    marker: str = 'uuid',
+) -> dict[str, Any]:
     """Return a page as clients get it: its items, and the link to the next page.
 
-    :param page: ironic_traits.inventory.core.paging.Page.
-    :param found: ironic_traits.inventory.core.paging.Rows.
+    :param found: its rows, and whether there are more.
     :param key: the key of the items.
     :param show: function of a row that returns the item.
+    :param marker: the attribute of a row by which the next page finds its place.
     """
     rows, more = found
-    items = {key: [show(row) for row in rows]}
-    return items | {'next': next_link(context, page, rows[-1].uuid)} if more else items
+    items: dict[str, Any] = {key: [show(row) for row in rows]}
+    return items | {'next': next_link(context, page, getattr(rows[-1], marker))} if more else items
 
 
-def next_link(context, page, marker):
+def next_link(context: Context, page: Page, marker: str) -> str:
     """Return the URL of the next page: the URL of the request, with another marker.
 
-    :param page: ironic_traits.inventory.core.paging.Page.
     :param marker: uuid of the last item of this page.
     """
     request = context.request

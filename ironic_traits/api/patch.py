@@ -2,22 +2,26 @@
 
 import copy
 import re
+from collections.abc import Collection, Iterable
+from typing import Any
 
 import jsonpatch
 import jsonpointer
 import wsme.types
 
 from ironic_traits import failures, spelling
-from ironic_traits.api import nesting
+from ironic_traits.api import nesting, types
+from ironic_traits.api.types import PatchOperation
 
+#: The fields of a document, or an operation of a patch.
+Item = dict[str, Any]
 #: A JSON pointer to a field, or into it.
 _PATH = re.compile(r'/[^/]+(/.*)?', re.DOTALL)
 
 
-def field(operation):
+def field(operation: PatchOperation) -> str:
     """Return the name of the field that an operation changes.
 
-    :param operation: types.PatchOperation.
     :raises failures.InvalidInput: its path does not name a field.
     """
     if not _PATH.fullmatch(operation.path):
@@ -25,10 +29,9 @@ def field(operation):
     return operation.path.split('/')[1]
 
 
-def plain(operation, settable):
+def plain(operation: PatchOperation, settable: Collection[str]) -> Item:
     """Return an operation as a dict, as ``apply`` takes it.
 
-    :param operation: types.PatchOperation.
     :param settable: names of the fields that may be changed.
     :raises failures.InvalidInput: its field may not be changed, or it has no value.
     """
@@ -46,7 +49,7 @@ def plain(operation, settable):
     return {'op': operation.op, 'path': operation.path, 'value': operation.value}
 
 
-def apply(document, operations):
+def apply(document: Item, operations: Iterable[Item]) -> Item:
     """Return a document with a patch applied, without the fields that are null then.
 
     :param document: {field: value}. It is not modified.
@@ -60,7 +63,7 @@ def apply(document, operations):
     return {name: value for name, value in patched.items() if value is not None}
 
 
-def _apply_one(document, operation):
+def _apply_one(document: Item, operation: Item) -> Item:
     """Return a document after one operation of a patch, which may modify it in place.
 
     :raises failures.InvalidInput: the operation does not fit. The message is our own, because those of the libraries
@@ -76,10 +79,7 @@ def _apply_one(document, operation):
     raise failures.InvalidInput(reason=f"Couldn't apply patch: '{op}' of '{path}'. Reason: {reason}.")
 
 
-def stated_fields(body):
-    """Return the fields that a body has: {field: value}, with None for null.
-
-    :param body: object of a WSME type.
-    """
+def stated_fields(body: types.Base) -> Item:
+    """Return the fields that a body has: {field: value}, with None for null."""
     values = {each.name: getattr(body, each.key) for each in wsme.types.list_attributes(type(body))}
     return {name: value for name, value in values.items() if value is not wsme.types.Unset}

@@ -10,12 +10,17 @@ transaction. doc/source/contributor/decisions/if_match.rst says why.
 """
 
 import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+from wsgiref.types import WSGIEnvironment
 
+import sqlalchemy as sa
 from webob import exc
 
 from ironic_traits import failures
 from ironic_traits.api import conditional, rendering
 from ironic_traits.api.resource import ROOT, ROUTE
+from ironic_traits.context import Context
 from ironic_traits.inventory.holds.row_locks import LOCKS
 from ironic_traits.uuids import canonical
 
@@ -23,13 +28,13 @@ from ironic_traits.uuids import canonical
 _DROPPED = (conditional.IF_MATCH, 'HTTP_IF_NONE_MATCH', 'CONTENT_TYPE', 'wsgi.input', 'webob._parsed_query_vars')
 
 
-def refuse(context):
+def refuse(context: Context) -> None:
     """Raise IfMatchUnsupported if a request has If-Match: for routes that do not support it."""
     if conditional.IF_MATCH in context.request.environ:
         raise _unsupported(context.request.environ)
 
 
-def guard(context, path):
+def guard(context: Context, path: Sequence[str]) -> contextlib.AbstractContextManager[None]:
     """Return a context manager that makes the writes of the request in the block depend on its If-Match, if it has one.
 
     :param context: Context of the request. Its transactions begin with the comparison.
@@ -46,7 +51,7 @@ _NO_GUARD: contextlib.AbstractContextManager = contextlib.nullcontext()
 
 
 @contextlib.contextmanager
-def _guard(context, path):
+def _guard(context: Context, path: Sequence[str]) -> Iterator[None]:
     precondition = _Precondition(context, path)
     context.guard = precondition.lock_and_check
     try:
@@ -62,13 +67,13 @@ def _guard(context, path):
 class _Precondition:
     """The If-Match of a request that writes; the parameters are those of ``guard``."""
 
-    def __init__(self, context, path):
+    def __init__(self, context: Context, path: Sequence[str]) -> None:
         self._context, self._environ = context, context.request.environ
         self._collection, self._ident = _resource(self._environ, path)
         self._url, (self._method, self._path, self._template) = _readable(self._environ, path)
         self.was_checked = False
 
-    def lock_and_check(self, connection):
+    def lock_and_check(self, connection: sa.Connection) -> None:
         """Lock the resource, and raise PreconditionFailed unless If-Match has its ETag.
 
         A route may have several transactions. It compares in each, so only the last one may write to the resource.
@@ -76,7 +81,7 @@ class _Precondition:
         LOCKS[self._collection](connection, self._ident)
         self.check(connection)
 
-    def check(self, connection):
+    def check(self, connection: sa.Connection) -> None:
         """Raise PreconditionFailed unless If-Match has the ETag of the resource."""
         self.was_checked = True
         try:
@@ -89,7 +94,7 @@ class _Precondition:
         if tag is None or not conditional.matches(self._environ, tag):
             raise failures.PreconditionFailed(self._url, tag)
 
-    def _tag(self, connection):
+    def _tag(self, connection: sa.Connection) -> str:
         """Return the ETag of the response to the GET, read through a connection."""
         environ = {name: value for name, value in self._environ.items() if name not in _DROPPED}
         environ |= {'REQUEST_METHOD': 'GET', 'QUERY_STRING': '', 'CONTENT_LENGTH': '0'}
@@ -99,7 +104,7 @@ class _Precondition:
         return conditional.digest_of(result if isinstance(result, bytes) else rendering.dump(result))
 
 
-def _resource(environ, path):
+def _resource(environ: WSGIEnvironment, path: Sequence[str]) -> tuple[str, str]:
     """Return the collection and the uuid or name of the single resource that a request writes to.
 
     :raises failures.IfMatchUnsupported: it writes to none.
@@ -111,7 +116,7 @@ def _resource(environ, path):
     return collection, canonical(ident)
 
 
-def _readable(environ, path):
+def _readable(environ: WSGIEnvironment, path: Sequence[str]) -> tuple[str, tuple[Any, list[str], str]]:
     """Return the path of the GET whose ETag counts, and what ``Resource.find`` returns for it.
 
     :raises failures.IfMatchUnsupported: there is no such GET.
@@ -126,7 +131,7 @@ def _readable(environ, path):
     raise _unsupported(environ)
 
 
-def _unsupported(environ):
+def _unsupported(environ: WSGIEnvironment) -> failures.IfMatchUnsupported:
     return failures.IfMatchUnsupported(
         route=f'{environ["REQUEST_METHOD"]} {environ.get(ROUTE) or environ["PATH_INFO"]}'
     )

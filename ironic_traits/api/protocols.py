@@ -5,7 +5,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from wsgiref.types import WSGIEnvironment
 
 from ironic_traits.api import microversions
@@ -42,7 +42,7 @@ class Protocol:
     minimum: int
     maximum: int
     public: tuple[str, ...]
-    negotiate: Callable[[Mapping[str, str]], int]
+    negotiate: Callable[[dict[str, str]], int]
     version_header: str
     headers: Callable[[int], list[tuple[str, str]]]
     vary: tuple[str, str]

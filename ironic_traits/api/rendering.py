@@ -1,8 +1,12 @@
 """Serialization of responses and failures to JSON."""
 
 import http
+from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 import orjson
+
+from ironic_traits.failures import Failure
 
 CONTENT_TYPE = 'application/json'
 #: JSON schema of the body of a failure.
@@ -13,16 +17,14 @@ FAILURE = {
 }
 
 
-def dump(document):
+def dump(document: Any) -> bytes:
     """Return a document as JSON bytes. Datetimes are written in UTC, with an offset."""
     return orjson.dumps(document, option=orjson.OPT_NAIVE_UTC)
 
 
-def failure(error, environ):
+def failure(error: Failure, environ: WSGIEnvironment) -> tuple[bytes, str]:
     """Return the body of a failure in the Bare Metal format: a JSON document in a string, and our code next to it.
 
-    :param error: failures.Failure.
-    :param environ: WSGI environ of the request.
     :returns: (bytes, their content type).
     """
     if error.routing:

@@ -1,6 +1,7 @@
 """The base class of the controllers, which routes requests to their methods."""
 
 import functools
+from typing import Any
 
 from webob import exc
 
@@ -28,6 +29,8 @@ DETACHED = 'ironic_traits.detached'
 STREAM = 'ironic_traits.stream'
 #: Key in the WSGI environ of a request that is refused because too many wait (``api.layers.request_queue``).
 REFUSED = 'ironic_traits.refused'
+#: What ``Resource.find`` returns.
+Found = tuple[Any, list[str], str]
 _PARAMETER = '/{{{}}}'
 
 
@@ -46,12 +49,11 @@ class Resource:
     children: 'dict[str, Resource]' = {}
     members: 'dict[str, Resource]' = {}
 
-    def route(self, request):
+    def route(self, request: Any) -> tuple[Any, list[str]]:
         """Return the exposed method for a request and its path parameters.
 
         The path of its route and the root are put into the environ.
 
-        :param request: webob.Request.
         """
         method, parameters, path = self.locate(
             [segment for segment in request.path_info.split('/')[1:] if segment], request
@@ -60,19 +62,17 @@ class Resource:
         request.environ[ROUTE] = path.format(*method.route.path_names) or '/'
         return method, parameters
 
-    def locate(self, segments, request):
+    def locate(self, segments: list[str], request: Any) -> Found:
         """Return the exposed method for a request, as ``find`` does.
 
         :param segments: the segments of its path.
-        :param request: webob.Request.
         """
         return self.find(segments, request.method, [], '')
 
-    def find(self, segments, method, taken, path):
+    def find(self, segments: list[str], method: str, taken: list[str], path: str) -> Found:
         """Return the exposed method for a path and an HTTP method.
 
         :param segments: the remaining segments of the path.
-        :param method: the HTTP method.
         :param taken: the values of the path parameters in the segments before.
         :param path: the segments before, joined, with a placeholder for each parameter.
         :returns: (exposed method, values of its path parameters, the whole path with placeholders). The placeholders
@@ -99,7 +99,7 @@ class Resource:
 
 
 @functools.lru_cache(maxsize=1024)
-def _exposed(resource, count):
+def _exposed(resource: Resource, count: int) -> dict[str, Any]:
     """Return the exposed methods of a resource that take this many path parameters: {HTTP method: exposed method}."""
     exposed = ((method, getattr(resource, name, None)) for method, names in METHODS.items() for name in names)
     return {method: each for method, each in exposed if each and count in each.route.path_lengths}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+from collections.abc import Iterable
 from typing import Any
 
 import pecan
@@ -9,6 +10,7 @@ import pecan
 from ironic_traits.api import conditional, rendering
 from ironic_traits.api.chunks import Chunks
 from ironic_traits.changes.change_streams import Events
+from ironic_traits.context import Context
 
 #: Content type of a stream of events.
 EVENTS = 'text/event-stream'
@@ -37,7 +39,7 @@ class Response:
     modified: datetime.datetime | None = None
 
 
-def warnings(sentences):
+def warnings(sentences: Iterable[str]) -> dict[str, str]:
     """Return the header with warnings (RFC 7234, 5.5) as a dict; {} for none.
 
     :param sentences: without quotation marks.
@@ -45,12 +47,8 @@ def warnings(sentences):
     return {'Warning': ', '.join(f'299 - "{sentence}"' for sentence in sentences)} if sentences else {}
 
 
-def render(context, response):
-    """Return the response to a request, as webob has it.
-
-    :param response: Response.
-    :returns: webob.Response.
-    """
+def render(context: Context, response: Response) -> pecan.Response:
+    """Return the response to a request, as webob has it."""
     headers = [*response.headers.items()]
     if response.location:
         headers.insert(0, ('Location', context.url(response.location)))
@@ -76,7 +74,6 @@ class _Document(pecan.Response):
     webob changes the list of headers for each header that is set, and looks at it again to return the body, whether or
     not it has a charset. Here all is known from the beginning.
 
-    :param status: HTTP status.
     :param body: the document as bytes; b'' without a document.
     :param headers: all headers, [(name, value), …].
     """
@@ -84,7 +81,7 @@ class _Document(pecan.Response):
     charset = None
     body = b''
 
-    def __init__(self, status, body, headers):
+    def __init__(self, status: int, body: bytes, headers: list[tuple[str, str]]) -> None:
         super().__init__(app_iter=[body], status=None if status == 200 else status, headerlist=headers)
         self.body = body
 
@@ -96,10 +93,10 @@ class _Stream(pecan.Response):
     :param headers: all headers, [(name, value), …].
     """
 
-    def __init__(self, parts, headers):
+    def __init__(self, parts: Iterable[bytes], headers: list[tuple[str, str]]) -> None:
         super().__init__(app_iter=parts, headerlist=headers)
 
     @property
-    def body(self):
+    def body(self) -> bytes:
         """Not the body: pecan only looks whether it is empty, and to read it would take as long as the stream."""
         return b'stream'

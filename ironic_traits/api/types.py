@@ -10,6 +10,8 @@ types accepts others. ``query_schema`` is that of a value in a query, where it d
 import datetime
 import inspect
 import re
+import typing
+from collections.abc import Collection
 
 import wsme.types
 from oslo_utils import strutils, uuidutils
@@ -36,14 +38,14 @@ class _Type(wsme.types.UserType):
 class Text(_Type):
     """A string, with optional limits of its length."""
 
-    def __init__(self, minimum=0, maximum=None, name='string'):
+    def __init__(self, minimum: int = 0, maximum: int | None = None, name: str = 'string') -> None:
         self.minimum = minimum
         self.maximum = maximum
         self.name = name
         limits = {'minLength': minimum or None, 'maxLength': maximum}
         self.schema = _TEXT_SCHEMA | {key: limit for key, limit in limits.items() if limit is not None}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> str:
         if not isinstance(value, str):
             raise ValueError(f'{value!r} is not a string')
         if len(value) < self.minimum:
@@ -59,7 +61,7 @@ class Uuid(_Type):
     name = 'uuid'
     schema = _TEXT_SCHEMA | {'format': 'uuid'}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> str:
         if not isinstance(value, str) or not uuidutils.is_uuid_like(value):
             raise ValueError(f'Expected UUID, not {value!r}')
         return canonical(value)
@@ -71,7 +73,7 @@ class Boolean(_Type):
     name = 'boolean'
     schema = {'type': 'boolean'}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> bool:
         if isinstance(value, (bool, str)):
             return strutils.bool_from_string(value, strict=True)
         raise ValueError(f'{value!r} is not a boolean')
@@ -84,7 +86,7 @@ class Mac(_Type):
     _pattern = re.compile(r'[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}')
     schema = _TEXT_SCHEMA | {'pattern': f'^{_pattern.pattern}$'}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> str:
         if not isinstance(value, str) or not self._pattern.fullmatch(value):
             raise ValueError(f'Expected valid MAC address, not {value!r}')
         return value.lower()
@@ -96,7 +98,7 @@ class Integer(_Type):
     name = 'integer'
     schema = {'type': 'integer', 'minimum': -(2**31), 'maximum': 2**31 - 1}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
             raise ValueError(f'{value!r} is not an integer')
         if not -(2**31) <= value < 2**31:
@@ -110,7 +112,7 @@ class Limit(_Type):
     name = 'limit'
     schema = {'type': 'integer', 'minimum': 1}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> int:
         try:
             limit = int(value)
         except ValueError:
@@ -126,7 +128,7 @@ class SortDirection(_Type):
     name = 'sort direction'
     schema = _TEXT_SCHEMA | {'enum': ['asc', 'desc']}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> str:
         if value not in self.schema['enum']:
             raise ValueError(f"Invalid sort direction: {value}. Acceptable values are 'asc' or 'desc'")
         return value
@@ -137,7 +139,7 @@ class Names(_Type):
 
     name = 'names'
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> list[str]:
         return [name.strip() for name in value.lower().split(',') if name.strip()]
 
 
@@ -146,10 +148,10 @@ class FieldNames(Names):
 
     name = 'field names'
 
-    def __init__(self, fields):
+    def __init__(self, fields: Collection[str]) -> None:
         self.fields = fields
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> list[str]:
         names = super().validate(value)
         unknown = [name for name in names if name not in self.fields]
         if unknown or not names:
@@ -167,7 +169,7 @@ class TraitNames(_Type):
     name = 'trait names'
     schema = _TEXT_SCHEMA | {'pattern': '^[A-Z0-9_]{1,255}(,[A-Z0-9_]{1,255})*$'}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> frozenset[str]:
         names = value.split(',')
         for name in names:
             if not trait_names.is_well_formed(name):
@@ -186,7 +188,7 @@ class Trait(_Type):
     name = 'trait'
     schema = _TEXT_SCHEMA | {'pattern': '^[A-Z0-9_]+$', 'maxLength': trait_names.MAX_LENGTH}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> str:
         if not isinstance(value, str):
             raise ValueError(f'{value!r} is not a string')
         if not trait_names.is_trait(value):
@@ -200,7 +202,7 @@ class Source(_Type):
     name = 'source'
     schema = _TEXT_SCHEMA | {'pattern': f'^{sources.FORM}$'}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> str:
         if not isinstance(value, str) or not sources.is_source(value):
             raise ValueError(
                 f'a source is 1 to {sources.MAX_LENGTH} letters, digits, dots, underscores, colons and dashes'
@@ -213,7 +215,7 @@ class WritableSource(Source):
 
     name = 'writable source'
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> str:
         value = super().validate(value)
         if sources.is_reserved(value):
             raise ValueError(f'the source {value} belongs to the service itself. Clients cannot write as it')
@@ -226,7 +228,7 @@ class Object(_Type):
     name = 'object'
     schema = {'type': 'object'}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> dict[str, typing.Any]:
         if not isinstance(value, dict):
             raise ValueError(f'{value!r} is not an object')
         return value
@@ -238,7 +240,7 @@ class Any(_Type):
     name = 'any'
     schema: dict = {}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> typing.Any:
         return value
 
 
@@ -248,7 +250,7 @@ class ConductorGroup(_Type):
     name = 'conductor group'
     schema = _TEXT_SCHEMA | {'pattern': f'^{_GROUP.pattern}$'}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> str:
         if not isinstance(value, str) or not _GROUP.fullmatch(value):
             raise ValueError(
                 f"{value!r} is not a conductor group: up to 255 letters, digits, '-', '_' and '.' are allowed"
@@ -262,7 +264,7 @@ class Fault(_Type):
     name = 'fault'
     schema = _TEXT_SCHEMA | {'enum': list(states.FAULTS)}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> str:
         if value not in states.FAULTS:
             raise ValueError(f'Unrecognized fault "{value}" is specified, allowed faults are {states.FAULTS}')
         return value
@@ -277,7 +279,7 @@ class Texts(_Type):
     #: Maximum number of strings. Databases limit the number of values in a statement; SQLite has the lowest limit.
     maximum = 1000
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> list[str]:
         if isinstance(value, str):
             value = [text.strip() for text in value.split(',') if text.strip()]
         elif not isinstance(value, list) or not all(isinstance(text, str) for text in value):
@@ -293,12 +295,12 @@ class PositiveInteger(_Type):
     basetype = int
     name = 'positive integer'
 
-    def __init__(self, maximum=None):
+    def __init__(self, maximum: int | None = None) -> None:
         self.maximum = maximum
         limits = {'minimum': 1} if maximum is None else {'minimum': 1, 'maximum': maximum}
         self.schema = {'type': 'integer', **limits}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise ValueError(f'Expected an integer, not {value!r}')
         if value < 1:
@@ -314,7 +316,7 @@ class EventType(_Type):
     name = 'event type'
     schema = _TEXT_SCHEMA | {'enum': list(history.EVENT_TYPES)}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> str:
         if value not in history.EVENT_TYPES:
             raise ValueError(f'{value!r} is not a type of events. The types are {", ".join(history.EVENT_TYPES)}')
         return value
@@ -326,7 +328,7 @@ class Moment(_Type):
     name = 'moment'
     schema = _TEXT_SCHEMA | {'format': 'date-time'}
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> datetime.datetime:
         try:
             moment = datetime.datetime.fromisoformat(value)
             if moment.tzinfo is None:
@@ -341,7 +343,7 @@ class Moment(_Type):
 class QueryMoment(Moment):
     """A date and a time with an offset, in a query."""
 
-    def validate(self, value):
+    def validate(self, value: typing.Any) -> datetime.datetime:
         # In a query, an unescaped + is a space.
         return super().validate(re.sub(r' (\d\d:?\d\d)\Z', r'+\1', value) if 'T' in value else value)
 
@@ -357,14 +359,14 @@ class Base(wsme.types.Base):
     _resource: Resource | None = None
     _since: dict[str, int] = {}
 
-    def __init_subclass__(cls, **arguments):
+    def __init_subclass__(cls, **arguments: typing.Any) -> None:
         super().__init_subclass__(**arguments)
         # WSME would find the order in the source code of the class. That would take half of the service's start.
         names = (name for each in cls.__mro__ for name, value in vars(each).items() if _is_attribute(name, value))
         cls._wsme_attr_order = list(dict.fromkeys(names))
 
 
-def _is_attribute(name, value):
+def _is_attribute(name: str, value: typing.Any) -> bool:
     return not name.startswith('_') and not inspect.isroutine(value) and not isinstance(value, property)
 
 

@@ -3,15 +3,19 @@
 import functools
 import http
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from ironic_traits import failures as common_failures
 from ironic_traits import policies
 from ironic_traits.api import rendering
 from ironic_traits.api.description import paths
 from ironic_traits.api.description.bare_metal import BareMetal
-from ironic_traits.api.description.operations import operations
+from ironic_traits.api.description.operations import Operation, operations
 from ironic_traits.api.description.placement import Placement
+from ironic_traits.api.description.types import Schema
 from ironic_traits.api.microversions import text
+from ironic_traits.api.protocols import Protocol
 from ironic_traits.api.v1 import protocols
 from ironic_traits.failures import Failure
 from ironic_traits.placement import failures as placement_failures
@@ -27,11 +31,10 @@ _SECURITY = {
 _PARAMETER = re.compile(r'{(\w+)}')
 
 
-def document(api, minor, auth_strategy, prefix=True):
+def document(api: str, minor: int, auth_strategy: str, prefix: bool = True) -> dict[str, Any]:
     """Return the description of an API at a version.
 
     :param api: a key of APIS.
-    :param minor: the minor version.
     :param auth_strategy: [api] auth_strategy.
     :param prefix: whether the paths of the Placement API begin with /placement.
     """
@@ -58,13 +61,13 @@ def document(api, minor, auth_strategy, prefix=True):
     }
 
 
-def _operations(protocol):
+def _operations(protocol: Protocol) -> list[Operation]:
     """Return the operations of an API."""
     other = protocols.PLACEMENT.prefix
     return [each for each in operations() if each.path.startswith(other) == (protocol is protocols.PLACEMENT)]
 
 
-def _info(protocol, minor):
+def _info(protocol: Protocol, minor: int) -> Schema:
     return {
         'title': protocol.title,
         'version': text(minor),
@@ -73,7 +76,7 @@ def _info(protocol, minor):
     }
 
 
-def _version_parameter(protocol, minor):
+def _version_parameter(protocol: Protocol, minor: int) -> Schema:
     value = dict((name.lower(), value) for name, value in protocol.headers(minor))[protocol.version_header.lower()]
     return {
         'name': protocol.version_header,
@@ -84,16 +87,16 @@ def _version_parameter(protocol, minor):
     }
 
 
-def _schemes(auth_strategy):
+def _schemes(auth_strategy: str) -> dict[str, Schema]:
     return {name: scheme for name, scheme in _SECURITY.items() if name == auth_strategy}
 
 
-def _described(protocol, described, operation, minor):
+def _described(protocol: Protocol, described: BareMetal | Placement, operation: Operation, minor: int) -> Schema:
     route, path = operation.route, operation.path
     body = described.body(route)
-    description = {
+    description: Schema = {
         'operationId': f'{operation.method.lower()}{re.sub(r"[^a-z0-9]+", "_", path)}'.rstrip('_'),
-        'summary': _summaries().get(next(iter(route.rules), None), 'Show the versions.'),
+        'summary': _summaries().get(next(iter(route.rules), ''), 'Show the versions.'),
         'tags': [_tag(protocol, path)],
         'parameters': [
             {'$ref': '#/components/parameters/Version'},
@@ -112,13 +115,13 @@ def _described(protocol, described, operation, minor):
     return description
 
 
-def _tag(protocol, path):
+def _tag(protocol: Protocol, path: str) -> str:
     """Return the tag of an operation: the first segment of its path below the root of the API."""
     segments = path.removeprefix(protocol.prefix).removeprefix('/v1').split('/')
     return next(filter(None, segments), 'versions')
 
 
-def _responses(protocol, described, operation):
+def _responses(protocol: Protocol, described: BareMetal | Placement, operation: Operation) -> dict[str, Schema]:
     responses = {
         str(status): _response(http.HTTPStatus(status).phrase, content)
         for status, content in described.responses(operation.route).items()
@@ -131,15 +134,15 @@ def _responses(protocol, described, operation):
     return responses | failures
 
 
-def _response(description, content):
-    response = {'description': description}
+def _response(description: str, content: dict[str, Schema]) -> Schema:
+    response: Schema = {'description': description}
     if content:
         response['content'] = {name: {'schema': schema} for name, schema in content.items()}
     return response
 
 
 @functools.cache
-def _statuses(protocol):
+def _statuses(protocol: Protocol) -> list[int]:
     """Return the statuses of the failures of an API, sorted. A 500 is a bug, which nothing describes."""
     modules = [common_failures.__name__]
     if protocol is protocols.PLACEMENT:
@@ -147,13 +150,13 @@ def _statuses(protocol):
     return sorted({each.status for each in _subclasses(Failure) if each.__module__.startswith(tuple(modules))} - {500})
 
 
-def _subclasses(base):
+def _subclasses(base: type[Failure]) -> Iterator[type[Failure]]:
     for each in base.__subclasses__():
         yield each
         yield from _subclasses(each)
 
 
 @functools.cache
-def _summaries():
+def _summaries() -> dict[str, str | None]:
     """Return the descriptions of policy rules: {name: sentence}."""
     return {rule.name: rule.description for rule in policies.list_rules()}

@@ -3,15 +3,17 @@
 import dataclasses
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ironic_traits.api.resource import METHODS, Resource
 from ironic_traits.api.routes import Route
 from ironic_traits.api.v1.root import RootController
 
+_Route = TypeVar('_Route', bound=Route)
+
 
 @dataclasses.dataclass(frozen=True)
-class Operation:
+class Operation(Generic[_Route]):
     """A method of a path.
 
     :ivar path: path with placeholders, as /v1/nodes/{node_ident}.
@@ -20,7 +22,7 @@ class Operation:
 
     method: str
     path: str
-    route: Route
+    route: _Route
 
     def __str__(self) -> str:
         return f'{self.method} {self.path}'

@@ -2,6 +2,7 @@
 
 from ironic_traits import resources
 from ironic_traits.api import types
+from ironic_traits.api.description.types import Schema
 from ironic_traits.api.placement import schemas
 from ironic_traits.api.v1 import node_ident
 from ironic_traits.inventory.core import node_names
@@ -25,18 +26,13 @@ _NAMED_SINCE = {
 }
 
 
-def parameter(method, name, minor):
-    """Return the description of a parameter in a path.
-
-    :param method: the HTTP method.
-    :param name: of the parameter.
-    :param minor: the minor version.
-    """
+def parameter(method: str, name: str, minor: int) -> Schema:
+    """Return the description of a parameter in a path."""
     return {'name': name, 'in': 'path', 'required': True, 'schema': _schema(method, name, minor)}
 
 
-def _schema(method, name, minor):
-    if name.endswith('uuid') or minor < _NAMED_SINCE.get(name, 0):
+def _schema(method: str, name: str, minor: int) -> Schema:
+    if name.endswith('uuid') or minor < (_NAMED_SINCE.get(name) or 0):
         return types.Uuid.schema
     if name in _NAMED_SINCE:
         return _IDENT

@@ -1,21 +1,25 @@
 """The operations of the Placement API."""
 
+from typing import Any
+
 from ironic_traits.api import rendering
+from ironic_traits.api.description.operations import Operation
+from ironic_traits.api.description.types import Schema
+from ironic_traits.api.placement.expose import PlacementRoute
 from ironic_traits.api.placement.validation import at
 
 
 class Placement:
     """What the document of a version says about the Placement API.
 
-    :param minor: the minor version.
     :ivar schemas: the schemas that the operations refer to; there are none.
     """
 
-    def __init__(self, minor):
+    def __init__(self, minor: int) -> None:
         self._minor = minor
         self.schemas: dict[str, dict] = {}
 
-    def query(self, operation):
+    def query(self, operation: Operation[PlacementRoute]) -> list[Schema]:
         """Return the query parameters of an Operation, a list."""
         query = operation.route.query
         schema = _portable(at(query, self._minor)) if query else {'properties': {}, 'required': []}
@@ -29,12 +33,12 @@ class Placement:
             parameters.append({'name': 'groups', 'in': 'query', 'schema': groups, 'style': 'form', 'explode': True})
         return parameters
 
-    def body(self, route):
+    def body(self, route: PlacementRoute) -> tuple[Schema, bool] | None:
         """Return the schema of the body of a route, and True: it is required. None if the route has no body."""
         schema = at(route.body, self._minor) if route.body else None
         return schema and (_portable(schema), True)
 
-    def responses(self, route):
+    def responses(self, route: PlacementRoute) -> dict[int, dict[str, Schema]]:
         """Return the successful responses of a route: {status: {content type: schema}}."""
         by_status = at(route.returns, self._minor)
         return {
@@ -43,7 +47,7 @@ class Placement:
         }
 
 
-def _portable(schema):
+def _portable(schema: Any) -> Any:
     r"""Return a JSON schema with patterns of ECMA 262, where $ means what \Z means in Python."""
     if isinstance(schema, list):
         return [_portable(each) for each in schema]

@@ -3,14 +3,19 @@
 import collections
 import datetime
 import functools
+from typing import Any
 
 import wsme.types
 
 from ironic_traits.api import arguments
 from ironic_traits.api.description.operations import operations
 from ironic_traits.api.expose import BareMetalRoute
+from ironic_traits.resources.fields import Resource
 
-_PLAIN = {
+#: A JSON schema, or a part of a document.
+Schema = dict[str, Any]
+
+_PLAIN: dict[type, Schema] = {
     str: {'type': 'string'},
     int: {'type': 'integer'},
     float: {'type': 'number'},
@@ -22,15 +27,14 @@ _PLAIN = {
 class Components:
     """The schemas of the types with attributes, to which other schemas refer.
 
-    :param minor: the minor version.
     :ivar schemas: {name: JSON schema}.
     """
 
-    def __init__(self, minor):
+    def __init__(self, minor: int) -> None:
         self._minor = minor
-        self.schemas = {}
+        self.schemas: dict[str, Schema] = {}
 
-    def schema(self, datatype):
+    def schema(self, datatype: Any) -> Schema:
         """Return the schema of a type, and add the types that it refers to."""
         if wsme.types.isarray(datatype):
             return {'type': 'array', 'items': self.schema(datatype.item_type)}
@@ -44,7 +48,7 @@ class Components:
             return self._reference(datatype)
         return _PLAIN[datatype]
 
-    def _reference(self, datatype):
+    def _reference(self, datatype: Any) -> Schema:
         name = _names()[datatype]
         if name not in self.schemas:
             # First, because types may refer to each other.
@@ -52,7 +56,7 @@ class Components:
             self.schemas[name] = self._object(datatype)
         return {'$ref': f'#/components/schemas/{name}'}
 
-    def _object(self, datatype):
+    def _object(self, datatype: Any) -> Schema:
         attributes = [each for each in wsme.types.list_attributes(datatype) if self._has(datatype, each.name)]
         schema = {
             'type': 'object',
@@ -63,15 +67,15 @@ class Components:
         }
         return {key: value for key, value in schema.items() if value not in (None, [])}
 
-    def _has(self, datatype, name):
+    def _has(self, datatype: Any, name: str) -> bool:
         return since(datatype).get(name, 1) <= self._minor
 
-    def _attribute(self, attribute):
+    def _attribute(self, attribute: Any) -> Schema:
         schema = self.schema(attribute.datatype)
         return schema if attribute.mandatory or _is_list(attribute.datatype) else _or_null(schema)
 
 
-def query_schema(datatype):
+def query_schema(datatype: Any) -> Schema:
     """Return the schema of a query parameter of a type; that of a list can be repeated."""
     if wsme.types.isarray(datatype):
         return {'type': 'array', 'items': query_schema(datatype.item_type)}
@@ -79,7 +83,7 @@ def query_schema(datatype):
 
 
 @functools.cache
-def since(datatype):
+def since(datatype: Any) -> dict[str, int]:
     """Return the minor versions that brought attributes of a type: {name: minor version}.
 
     Other attributes came with the route.
@@ -90,7 +94,7 @@ def since(datatype):
     return {**resource.since, **resource.links, 'links': resource.served_since, **datatype._since}
 
 
-def query_since(datatype):
+def query_since(datatype: Any) -> dict[str, int]:
     """Return the minor versions that brought query parameters of a list or of one item: {parameter: minor version}.
 
     :param datatype: type of the response; None if it has no body.
@@ -102,7 +106,7 @@ def query_since(datatype):
     return {**arguments.since(resource), **detail}
 
 
-def _resource(datatype):
+def _resource(datatype: Any) -> Resource | None:
     """Return the table of the resource that a response has items of; None if there is none."""
     if not wsme.types.iscomplex(datatype):
         return None
@@ -111,19 +115,19 @@ def _resource(datatype):
     return next((each._resource for each in types if each._resource is not None), None)
 
 
-def _is_list(datatype):
+def _is_list(datatype: Any) -> bool:
     """Whether a type is a list of objects, which is never null."""
     return wsme.types.isarray(datatype) and wsme.types.iscomplex(datatype.item_type)
 
 
-def _or_null(schema):
+def _or_null(schema: Schema) -> Schema:
     if isinstance(schema.get('type'), str) and 'enum' not in schema:
         return schema | {'type': [schema['type'], 'null']}
     return {'anyOf': [schema, {'type': 'null'}]} if schema else schema
 
 
 @functools.cache
-def _names():
+def _names() -> dict[type, str]:
     """Return the names of all types with attributes: {type: name}. Types with the same name get that of the module."""
     types: set[type] = set()
     routes = (each.route for each in operations())
@@ -134,7 +138,7 @@ def _names():
     return {each: each.__name__ if counts[each.__name__] == 1 else _long_name(each) for each in types}
 
 
-def _collect(datatype, types):
+def _collect(datatype: Any, types: set[type]) -> None:
     """Add a type, and the types that it refers to, to a set of types with attributes."""
     if wsme.types.isarray(datatype):
         _collect(datatype.item_type, types)
@@ -146,6 +150,6 @@ def _collect(datatype, types):
             _collect(attribute.datatype, types)
 
 
-def _long_name(datatype):
+def _long_name(datatype: type) -> str:
     module = datatype.__module__.rpartition('.')[2]
     return ''.join(word.capitalize() for word in module.split('_')) + datatype.__name__

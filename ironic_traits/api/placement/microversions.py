@@ -58,16 +58,15 @@ HEADER = 'OpenStack-API-Version'
 _VERSIONS = [f'1.{minor}' for minor in range(MINIMUM, MAXIMUM + 1)]
 
 
-def text(minor):
+def text(minor: int) -> str:
     """Return a version as text: 1.39."""
     return f'1.{minor}'
 
 
-def negotiate(headers):
+def negotiate(headers: dict[str, str]) -> int:
     """Return the version of a request.
 
     :param headers: the headers of the request, {name: value}, names in lower case.
-    :returns: the minor version.
     :raises failures.VersionNotSupported: the requested version is not supported.
     :raises failures.BadRequest: the requested version is malformed.
     """
@@ -80,6 +79,6 @@ def negotiate(headers):
 
 
 @functools.cache
-def headers(minor):
+def headers(minor: int) -> list[tuple[str, str]]:
     """Return the version headers of a response: [(name, value), …], which the caller does not change."""
     return [(HEADER.lower(), f'{SERVICE_TYPE} {text(minor)}')]

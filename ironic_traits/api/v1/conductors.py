@@ -46,10 +46,10 @@ class ConductorsController(Resource):
         names = FIELDS if detail else LISTED if fields is None else _selected(fields)
         page = paging.page(context, query, SORTABLE, lambda context, name: None)
         found = _after(_sorted(conductors.find(context), page), page.marker)
-        document = {'conductors': [_show(context, conductor, names) for conductor in found[: page.limit]]}
-        if len(found) > page.limit:
-            document['next'] = paging.next_link(context, page, found[page.limit - 1].hostname)
-        return document
+        rows = found[: page.limit], len(found) > page.limit
+        return paging.document(
+            context, page, rows, 'conductors', lambda row: _show(context, row, names), marker='hostname'
+        )
 
     @expose('baremetal:conductor:get', Conductor, since=SINCE, query=FIELDS_QUERY)
     def get_one(self, context, grant, hostname, /, *, fields=None):

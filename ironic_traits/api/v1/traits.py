@@ -67,11 +67,8 @@ class TraitsController(Resource):
     def get_all(self, context, grant, /, **query):
         max_limit = context.conf.api.max_limit
         page = Page(limit=min(query.get('limit', max_limit), max_limit), marker=_marker(query.get('marker')))
-        traits, has_more = trait_catalogue.find(context, grant, _filter(query), page)
-        document = {'traits': [each._asdict() for each in traits]}
-        if has_more:
-            document['next'] = paging.next_link(context, page, traits[-1].name)
-        return document
+        found = trait_catalogue.find(context, grant, _filter(query), page)
+        return paging.document(context, page, found, 'traits', lambda each: each._asdict(), marker='name')
 
     @expose('baremetal:trait:get', Trait, since=SINCE)
     def get_one(self, context, grant, trait, /):
