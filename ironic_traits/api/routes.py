@@ -8,7 +8,7 @@ import abc
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ironic_traits.api import exceptions, responses
@@ -42,7 +42,7 @@ class Route(abc.ABC):
     since: int = 0
     before: int = 404
     ident: str = 'ident'
-    query: Mapping[Any, Any] = dataclasses.field(default_factory=dict)
+    query: dict[Any, Any] = dataclasses.field(default_factory=dict)
     body: Any = None
 
     @abc.abstractmethod

@@ -1,9 +1,15 @@
 """/placement/resource_providers/{uuid}/aggregates"""
 
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+
 from ironic_traits.api.placement.expose import expose, now
 from ironic_traits.api.placement.schemas import GENERATION, TEXT, UUID, array, document, growing, returning
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
+from ironic_traits.context import Context
 from ironic_traits.placement import aggregates, resource_providers
 
 #: The minor versions that brought aggregates, and their generations.
@@ -26,7 +32,7 @@ class AggregatesController(Resource):
     """The aggregates that a provider is a member of."""
 
     @expose('placement:resource_providers:aggregates:list', since=SINCE, returns=_SHOWN)
-    def get_all(self, context, uuid, /):
+    def get_all(self, context: Context, uuid: str, /) -> Response:
         return _show(context, *aggregates.find(context, uuid))
 
     @expose(
@@ -36,14 +42,14 @@ class AggregatesController(Resource):
         exists=resource_providers.get,
         returns=_SHOWN,
     )
-    def put(self, context, uuid, /, *, body):
+    def put(self, context: Context, uuid: str, /, *, body: dict[str, Any]) -> Response:
         if context.minor < GENERATION_SINCE:
             body = {'aggregates': body, 'resource_provider_generation': None}
         generation, uuids = body['resource_provider_generation'], body['aggregates']
         return _show(context, aggregates.replace(context, uuid, generation, uuids), uuids)
 
 
-def _show(context, provider, uuids):
+def _show(context: Context, provider: sa.Row, uuids: Collection[str]) -> Response:
     body = {'aggregates': uuids}
     if context.minor >= GENERATION_SINCE:
         body['resource_provider_generation'] = provider.generation

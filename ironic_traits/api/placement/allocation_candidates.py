@@ -2,6 +2,7 @@
 
 import re
 import urllib.parse
+from collections.abc import Collection, Iterable
 
 from oslo_utils import uuidutils
 from webob.multidict import MultiDict
@@ -23,6 +24,7 @@ from ironic_traits.api.placement.schemas import (
     TEXT,
     UUID,
     UUID_KEY,
+    Schema,
     array,
     document,
     growing,
@@ -32,6 +34,7 @@ from ironic_traits.api.placement.schemas import (
 from ironic_traits.api.placement.validation import at
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
+from ironic_traits.context import Context
 from ironic_traits.placement import failures
 from ironic_traits.placement.candidates import allocation_candidates
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
@@ -48,12 +51,12 @@ SUBTREES_SINCE = 36
 #: Maximum number of groups in one request.
 MAX_GROUPS = 50
 
-_LIMIT = {'type': ['integer', 'string'], 'pattern': r'^[1-9][0-9]*\Z', 'minimum': 1, 'minLength': 1}
+_LIMIT: Schema = {'type': ['integer', 'string'], 'pattern': r'^[1-9][0-9]*\Z', 'minimum': 1, 'minLength': 1}
 _NUMBER, _SUFFIX = '[1-9][0-9]*', '[a-zA-Z0-9_-]{1,64}'
 _OF_GROUP = ('resources', 'required', 'member_of')
 
 
-def _grouped(suffix, names, more=()):
+def _grouped(suffix: str, names: Iterable[str], more: Iterable[str] = ()) -> Schema:
     """Return the schema of a query with groups.
 
     :param suffix: pattern of the suffixes.
@@ -119,7 +122,7 @@ class AllocationCandidatesController(Resource):
     since = SINCE
 
     @expose('placement:allocation_candidates:list', since=SINCE, query=_QUERY, returns=_SHOWN)
-    def get_all(self, context, /, *, query):
+    def get_all(self, context: Context, /, *, query: MultiDict) -> Response:
         request = _request(query, context.minor)
         try:
             result = allocation_candidates.find(context, request)
@@ -130,7 +133,7 @@ class AllocationCandidatesController(Resource):
         return Response(candidate_documents.dump(context.minor, request, result), modified=now())
 
 
-def parse(text):
+def parse(text: str) -> CandidateRequest:
     """Return the CandidateRequest of a query string at the newest version.
 
     :raises failures.PlacementFailure: it is not valid.
@@ -140,7 +143,7 @@ def parse(text):
     return _request(query, MAXIMUM)
 
 
-def _request(query, minor):
+def _request(query: MultiDict, minor: int) -> CandidateRequest:
     """Return the CandidateRequest of a query."""
     subtrees = _subtrees(query.getall('same_subtree'))
     groups = _groups(query, minor)
@@ -164,7 +167,7 @@ def _request(query, minor):
     )
 
 
-def _groups(query, minor):
+def _groups(query: MultiDict, minor: int) -> list[CandidateGroup]:
     """Return the groups of a query, in the order in which it names them."""
     form = re.compile(rf'(resources|required|member_of|in_tree)({_SUFFIX if minor >= SUFFIXES_SINCE else _NUMBER})?')
     matches = filter(None, (form.fullmatch(name) for name in query))
@@ -176,7 +179,7 @@ def _groups(query, minor):
     return [_group(query, suffix, minor) for suffix in suffixes]
 
 
-def _group(query, suffix, minor):
+def _group(query: MultiDict, suffix: str, minor: int) -> CandidateGroup:
     resources = query.get(f'resources{suffix}')
     required, forbidden = arguments.required(f'required{suffix}', query.getall(f'required{suffix}'), minor)
     member_of, not_member_of = arguments.member_of(f'member_of{suffix}', query.getall(f'member_of{suffix}'), minor)
@@ -197,7 +200,7 @@ def _group(query, suffix, minor):
     )
 
 
-def _check_resources(groups):
+def _check_resources(groups: Collection[CandidateGroup]) -> None:
     """Raise BadRequest unless there is a group, and every group has resources."""
     without = [group for group in groups if not group.resources]
     for name, orphans in (
@@ -217,7 +220,7 @@ def _check_resources(groups):
         raise failures.BadRequest(reason='At least one request group (`resources` or `resources{$S}`) is required.')
 
 
-def _check_subtrees(groups, subtrees):
+def _check_subtrees(groups: Collection[CandidateGroup], subtrees: set[str]) -> None:
     """Raise unless a group has resources, every group without resources is in a subtree, and all suffixes exist.
 
     :param subtrees: the suffixes in ``same_subtree``, a set.
@@ -241,7 +244,7 @@ def _check_subtrees(groups, subtrees):
         )
 
 
-def _root_required(values):
+def _root_required(values: list[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]] | None:
     if not values:
         return None
     if len(values) > 1:
@@ -256,7 +259,7 @@ def _root_required(values):
         ) from error
 
 
-def _subtrees(values):
+def _subtrees(values: list[str]) -> list[set[str]]:
     subtrees = [{suffix.strip() for suffix in value.split(',')} for value in values]
     if any('' in suffixes for suffixes in subtrees):
         raise failures.BadValue(reason='Empty string (unsuffixed group) can not be specified in `same_subtree` ')

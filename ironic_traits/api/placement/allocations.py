@@ -1,6 +1,8 @@
 """/placement/allocations and /placement/resource_providers/{uuid}/allocations"""
 
 import contextlib
+from collections.abc import Iterator
+from typing import Any
 
 from oslo_utils import uuidutils
 
@@ -13,6 +15,7 @@ from ironic_traits.api.placement.schemas import (
     TEXT,
     UUID,
     UUID_KEY,
+    Schema,
     by_uuid,
     document,
     growing,
@@ -22,6 +25,7 @@ from ironic_traits.api.placement.schemas import (
 )
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
+from ironic_traits.context import Context
 from ironic_traits.placement import allocations, consumers, failures
 from ironic_traits.uuids import canonical
 
@@ -49,7 +53,7 @@ _LIST = {
 #: The pattern appears in messages, so it stays as in Placement. It accepts a newline at the end.
 TYPE = '^[A-Z0-9_]+$'
 #: The fields that later versions added to the claim of a consumer: {minor version: (name, schema, whether required)}.
-_LATER_FIELDS = {
+_LATER_FIELDS: dict[int, tuple[str, Schema, bool]] = {
     GENERATIONS_SINCE: ('consumer_generation', {'type': ['integer', 'null']}, True),
     MAPPINGS_SINCE: (
         'mappings',
@@ -65,9 +69,10 @@ _LATER_FIELDS = {
 }
 
 
-def _claims():
+def _claims() -> Iterator[tuple[int, Schema]]:
     """Yield the schema of the claim of one consumer at each version from 1.12 on: (minor version, schema)."""
-    properties, required = dict(_OF_CONSUMER), list(_OF_CONSUMER)
+    properties: dict[str, Schema] = dict(_OF_CONSUMER)
+    required = list(_OF_CONSUMER)
     yield OBJECTS_SINCE, document(properties, required)
     for since, (name, schema, is_required) in _LATER_FIELDS.items():
         properties = properties | {name: schema}
@@ -115,12 +120,12 @@ class AllocationsController(Resource):
         since=POST_SINCE,
         body={since: schema | {'minProperties': 1} for since, schema in CLAIMS.items()},
     )
-    def post(self, context, /, *, body):
+    def post(self, context: Context, /, *, body: dict[str, Any]) -> None:
         with allocation_failures('Unable to allocate inventory'):
             context.service.holder.replace(context, claims(context, body))
 
     @expose('placement:allocations:list', returns=returning(_OF_CONSUMER_SHOWN))
-    def get_one(self, context, consumer_uuid, /):
+    def get_one(self, context: Context, consumer_uuid: str, /) -> Response:
         consumer, rows = allocations.of_consumer(context, _consumer(consumer_uuid))
         by_provider: dict[str, dict] = {}
         for row in rows:
@@ -136,7 +141,7 @@ class AllocationsController(Resource):
         return Response(body, modified=modified(rows))
 
     @expose('placement:allocations:update', body=_PUT)
-    def put(self, context, consumer_uuid, /, *, body):
+    def put(self, context: Context, consumer_uuid: str, /, *, body: dict[str, Any]) -> None:
         if not uuidutils.is_uuid_like(consumer_uuid):
             raise failures.BadRequest(reason=f'Malformed consumer_uuid: {consumer_uuid}')
         uuid = _consumer(consumer_uuid)
@@ -149,7 +154,7 @@ class AllocationsController(Resource):
             context.service.holder.replace(context, claims(context, {uuid: body}))
 
     @expose('placement:allocations:delete')
-    def delete(self, context, consumer_uuid, /):
+    def delete(self, context: Context, consumer_uuid: str, /) -> None:
         context.service.holder.delete(context, _consumer(consumer_uuid))
 
 
@@ -157,7 +162,7 @@ class ProviderAllocationsController(Resource):
     """The allocations of a provider."""
 
     @expose('placement:resource_providers:allocations:list', returns=returning(_OF_PROVIDER_SHOWN))
-    def get_all(self, context, uuid, /):
+    def get_all(self, context: Context, uuid: str, /) -> Response:
         provider, rows = allocations.of_provider(context, uuid)
         by_consumer: dict[str, dict] = {}
         for row in rows:
@@ -169,16 +174,15 @@ class ProviderAllocationsController(Resource):
         return Response(body, modified=modified(rows))
 
 
-def _consumer(uuid):
+def _consumer(uuid: str) -> str:
     """Return the uuid of a consumer in canonical form; '' for a malformed uuid, which matches no consumer."""
     return canonical(uuid) if uuidutils.is_uuid_like(uuid) else ''
 
 
-def claims(context, bodies):
+def claims(context: Context, bodies: dict[str, Any]) -> list[consumers.Claim]:
     """Return the claims in the body of a request.
 
     :param bodies: {uuid of a consumer: its claim}.
-    :returns: [ironic_traits.placement.consumers.Claim, …].
     :raises failures.BadRequest: a uuid is malformed, or occurs twice.
     """
     conf = context.conf.placement
@@ -196,7 +200,7 @@ def claims(context, bodies):
 
 
 @contextlib.contextmanager
-def allocation_failures(prefix):
+def allocation_failures(prefix: str) -> Iterator[None]:
     """Translate failures of the block into those that Placement reports for allocations.
 
     :param prefix: prefix of the message about an unknown resource class.

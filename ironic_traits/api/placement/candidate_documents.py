@@ -1,10 +1,13 @@
 """The response with allocation candidates and the summaries of their providers, in the format of each version."""
 
 import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from ironic_traits.api import rendering
 from ironic_traits.api.chunks import Chunks
-from ironic_traits.placement.candidates.allocation_candidates import Singles
+from ironic_traits.placement.candidates.allocation_candidates import Candidates, Singles
+from ironic_traits.placement.candidates.candidate_requests import CandidateRequest
 from ironic_traits.placement.candidates.candidate_summaries import Summary
 
 #: The minor versions that brought allocations as objects by provider, and further parts of the response.
@@ -21,13 +24,8 @@ _LIST, _SEPARATOR = f'["{_TRAITS}"]'.encode(), '","'
 _BATCH = 1000
 
 
-def dump(minor, request, result):
-    """Return the response as JSON bytes; as Chunks if it has many candidates of one provider each.
-
-    :param minor: the version.
-    :param request: ironic_traits.placement.candidates.candidate_requests.CandidateRequest.
-    :param result: of ``allocation_candidates.find``.
-    """
+def dump(minor: int, request: CandidateRequest, result: Candidates | Singles) -> bytes | Chunks:
+    """Return the response as JSON bytes; as Chunks if it has many candidates of one provider each."""
     requested = {name for group in request.groups for name in group.resources}
     if isinstance(result, Singles):
         return _singles(minor, requested, result)
@@ -36,7 +34,7 @@ def dump(minor, request, result):
     return rendering.dump({'allocation_requests': candidates, 'provider_summaries': summaries})
 
 
-def _singles(minor, requested, result):
+def _singles(minor: int, requested: set[str], result: Singles) -> bytes | Chunks:
     """Return the response for candidates that are one provider each.
 
     There may be thousands. To fill a template takes a fifth of the time for objects of dicts and lists, and half as
@@ -54,7 +52,7 @@ def _singles(minor, requested, result):
     return Chunks(document) if len(result.summaries) > _BATCH else b''.join(document)
 
 
-def _joined(items):
+def _joined(items: Iterator[bytes]) -> Iterator[bytes]:
     """Yield items (bytes) with commas between them, many at a time."""
     separator = b''
     while batch := list(itertools.islice(items, _BATCH)):
@@ -62,7 +60,7 @@ def _joined(items):
         separator = b','
 
 
-def _summaries(minor, requested, summaries):
+def _summaries(minor: int, requested: set[str], summaries: Any) -> Iterator[bytes]:
     """Yield each summary as JSON, with its key."""
     last: dict[str, tuple[int, int]] = {}
     fill = _summary_template(minor, requested, last)
@@ -73,13 +71,15 @@ def _summaries(minor, requested, summaries):
         yield fill(uuid.encode(), traits)
 
 
-def _summary_template(minor, requested, resources):
+def _summary_template(
+    minor: int, requested: set[str], resources: dict[str, tuple[int, int]]
+) -> Callable[[bytes, Sequence[str]], bytes]:
     """Return the function from a uuid (bytes) and traits to a provider's summary as JSON, with its key."""
     document = {_PLACE: _summary(minor, Summary(None, _PLACE, resources, [_TRAITS]), requested)}
     before, has_traits, after = rendering.dump(document)[1:-1].partition(_LIST)
     begin, end = (part.split(_PLACE.encode()) for part in (before, after))
 
-    def fill(uuid, traits):
+    def fill(uuid: bytes, traits: Sequence[str]) -> bytes:
         if not has_traits:
             return uuid.join(begin)
         names = b'["%b"]' % _SEPARATOR.join(traits).encode() if traits else b'[]'
@@ -88,7 +88,9 @@ def _summary_template(minor, requested, resources):
     return fill
 
 
-def _candidate(minor, allocations, mappings):
+def _candidate(
+    minor: int, allocations: Mapping[str, Mapping[str, int]], mappings: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
     """Return a candidate in the format of the body of PUT /allocations at the version."""
     if minor < OBJECTS_SINCE:
         items = [{'resource_provider': {'uuid': uuid}, 'resources': amounts} for uuid, amounts in allocations.items()]
@@ -97,8 +99,8 @@ def _candidate(minor, allocations, mappings):
     return body | {'mappings': mappings} if minor >= MAPPINGS_SINCE else body
 
 
-def _summary(minor, summary, requested):
-    document = {
+def _summary(minor: int, summary: Summary, requested: set[str]) -> dict[str, Any]:
+    document: dict[str, Any] = {
         'resources': {
             name: {'capacity': capacity, 'used': used}
             for name, (capacity, used) in summary.resources.items()

@@ -1,5 +1,8 @@
 """The body of a failure in the Placement format, which webob renders, as in Placement itself."""
 
+from typing import Any
+from wsgiref.types import WSGIEnvironment
+
 import webob
 import webob.exc
 
@@ -12,7 +15,7 @@ CODES_SINCE = 23
 _ENTRY = {'status': {'type': 'integer'}, **dict.fromkeys(('title', 'detail', 'request_id'), {'type': 'string'})}
 
 
-def schema(minor):
+def schema(minor: int) -> dict[str, Any]:
     """Return the JSON schema of the body of a failure at a version."""
     properties = _ENTRY | ({'code': {'type': 'string'}} if minor >= CODES_SINCE else {})
     entry = {'type': 'object', 'properties': properties, 'required': list(properties)}
@@ -20,16 +23,14 @@ def schema(minor):
     return {'type': 'object', 'properties': {'errors': errors}, 'required': ['errors'], 'additionalProperties': False}
 
 
-def failure(error, environ):
+def failure(error: failures.Failure, environ: WSGIEnvironment) -> tuple[bytes, str]:
     """Return the body of a failure.
 
-    :param error: ironic_traits.failures.Failure.
-    :param environ: WSGI environ of the request.
     :returns: (bytes, their content type). It is JSON unless the Accept header excludes JSON.
     """
     context = environ[CONTEXT]
 
-    def document(body, status, title, environ):
+    def document(body: str, status: str, title: str, environ: WSGIEnvironment) -> dict[str, Any]:
         entry = {'status': error.status, 'title': title, 'detail': webob.exc.strip_tags(body)}
         if context.minor >= CODES_SINCE:
             entry['code'] = error.code if error.code.startswith('placement.') else 'placement.undefined_code'

@@ -7,7 +7,7 @@ JSON schemas, because the messages of the schema validation are part of the API.
 import dataclasses
 import datetime
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -46,16 +46,16 @@ class PlacementRoute(Route):
         called if the body is invalid, because a missing resource takes precedence.
     """
 
-    returns: Mapping[int, Mapping[int, dict | None]] = dataclasses.field(default_factory=lambda: {0: {204: None}})
+    returns: dict[int, dict[int, dict | None]] = dataclasses.field(default_factory=lambda: {0: {204: None}})
     target: Callable[[Any], dict[str, str]] | None = None
     exists: Callable[[Context, str], Any] | None = None
 
     @functools.cached_property
-    def _queries(self) -> Mapping[int, Any]:
+    def _queries(self) -> dict[int, Any]:
         return validation.validators(self.query)
 
     @functools.cached_property
-    def _bodies(self) -> Mapping[int, Any]:
+    def _bodies(self) -> dict[int, Any]:
         return validation.validators(self.body or {})
 
     def respond(self, controller: Any, context: Context, path: tuple[str, ...]) -> Response:

@@ -1,11 +1,25 @@
 """/placement/resource_providers/{uuid}/inventories"""
 
 import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
 
 from ironic_traits.api.placement.expose import expose, modified
-from ironic_traits.api.placement.schemas import GENERATION, MAX_INTEGER, NAME, document, response, returning, table
+from ironic_traits.api.placement.schemas import (
+    GENERATION,
+    MAX_INTEGER,
+    NAME,
+    Schema,
+    document,
+    response,
+    returning,
+    table,
+)
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
+from ironic_traits.context import Context
 from ironic_traits.placement import failures, inventories, resource_providers
 from ironic_traits.placement.capacity import FIELDS
 
@@ -13,15 +27,15 @@ from ironic_traits.placement.capacity import FIELDS
 DELETE_ALL_SINCE = 5
 ALL_RESERVED_SINCE = 26
 
-_DEFAULTS = {
+_DEFAULTS: dict[str, Any] = {
     'reserved': 0,
     'min_unit': 1,
     'max_unit': MAX_INTEGER,
     'step_size': 1,
     'allocation_ratio': 1.0,
 }
-_NATURAL = {'type': 'integer', 'minimum': 1, 'maximum': MAX_INTEGER}
-_FIELDS = {
+_NATURAL: Schema = {'type': 'integer', 'minimum': 1, 'maximum': MAX_INTEGER}
+_FIELDS: dict[str, Schema] = {
     'resource_provider_generation': GENERATION,
     'total': _NATURAL,
     'reserved': _NATURAL | {'minimum': 0},
@@ -55,11 +69,11 @@ class InventoriesController(Resource):
     """The inventories of a provider, by resource class."""
 
     @expose('placement:resource_providers:inventories:list', returns=returning({0: _SHOWN_ALL}))
-    def get_all(self, context, uuid, /):
+    def get_all(self, context: Context, uuid: str, /) -> Response:
         return _show_all(*inventories.find(context, uuid))
 
     @expose('placement:resource_providers:inventories:show', returns=returning({0: _SHOWN}))
-    def get_one(self, context, uuid, resource_class, /):
+    def get_one(self, context: Context, uuid: str, resource_class: str, /) -> Response:
         provider, rows = inventories.find(context, uuid)
         if resource_class not in {row.resource_class for row in rows}:
             raise failures.NotFound(reason=f'No inventory of class {resource_class} for {uuid}')
@@ -71,7 +85,7 @@ class InventoriesController(Resource):
         exists=resource_providers.get,
         returns=returning({0: _SHOWN}, 201),
     )
-    def post(self, context, uuid, /, *, body):
+    def post(self, context: Context, uuid: str, /, *, body: dict[str, Any]) -> Response:
         name = body['resource_class']
         with _bad_request(
             'Unable to create inventory', uuid, failures.InvalidInventory, failures.ResourceClassNotFound
@@ -86,7 +100,7 @@ class InventoriesController(Resource):
         exists=resource_providers.get,
         returns=returning({0: _SHOWN_ALL}),
     )
-    def put_all(self, context, uuid, /, *, body):
+    def put_all(self, context: Context, uuid: str, /, *, body: dict[str, Any]) -> Response:
         with _bad_request('Unable to update inventory', uuid, failures.InvalidInventory):
             by_class = {name: read_values(context, uuid, name, item) for name, item in body['inventories'].items()}
         with _bad_request('Unknown resource class in inventory', uuid, failures.ResourceClassNotFound):
@@ -98,7 +112,7 @@ class InventoriesController(Resource):
         exists=resource_providers.get,
         returns=returning({0: _SHOWN}),
     )
-    def put(self, context, uuid, resource_class, /, *, body):
+    def put(self, context: Context, uuid: str, resource_class: str, /, *, body: dict[str, Any]) -> Response:
         with _bad_request('Unable to update inventory', uuid, failures.InvalidInventory):
             values = read_values(context, uuid, resource_class, body)
         generation = body['resource_provider_generation']
@@ -106,11 +120,11 @@ class InventoriesController(Resource):
         return _show(provider, rows, resource_class)
 
     @expose('placement:resource_providers:inventories:delete', since=DELETE_ALL_SINCE, before=405)
-    def delete_all(self, context, uuid, /):
+    def delete_all(self, context: Context, uuid: str, /) -> None:
         inventories.delete(context, uuid)
 
     @expose('placement:resource_providers:inventories:delete')
-    def delete(self, context, uuid, resource_class, /):
+    def delete(self, context: Context, uuid: str, resource_class: str, /) -> None:
         try:
             inventories.delete(context, uuid, resource_class)
         except failures.InventoryInUse as error:
@@ -121,7 +135,7 @@ class InventoriesController(Resource):
 
 
 @contextlib.contextmanager
-def _bad_request(prefix, uuid, *causes):
+def _bad_request(prefix: str, uuid: str, *causes: type[Exception]) -> Iterator[None]:
     """Translate some failures of the block into a BadRequest that names the provider.
 
     :param causes: the classes of these failures.
@@ -132,12 +146,12 @@ def _bad_request(prefix, uuid, *causes):
         raise failures.BadRequest(reason=f'{prefix} for resource provider {uuid}: {error}') from error
 
 
-def read_values(context, uuid, name, document):
+def read_values(context: Context, uuid: str, name: str, document: dict[str, Any]) -> dict[str, Any]:
     """Return the values of all fields of an inventory, with defaults for missing ones.
 
     :raises failures.InvalidInventory: the reserved amount leaves too little capacity.
     """
-    values = {field: document.get(field, _DEFAULTS.get(field)) for field in FIELDS}
+    values: dict[str, Any] = {field: document.get(field, _DEFAULTS.get(field)) for field in FIELDS}
     available = values['total'] - values['reserved']
     minimum = 0 if context.minor >= ALL_RESERVED_SINCE else 1
     if int(available * values['allocation_ratio']) < minimum:
@@ -146,17 +160,17 @@ def read_values(context, uuid, name, document):
     return values
 
 
-def _show_all(provider, rows):
+def _show_all(provider: sa.Row, rows: Sequence[sa.Row]) -> Response:
     by_class = {row.resource_class: _fields(row) for row in rows}
     body = {'resource_provider_generation': provider.generation, 'inventories': by_class}
     return Response(body, modified=modified(rows))
 
 
-def _show(provider, rows, resource_class, **rest):
+def _show(provider: sa.Row, rows: Sequence[sa.Row], resource_class: str, **rest: Any) -> Response:
     (row,) = (row for row in rows if row.resource_class == resource_class)
     body = _fields(row) | {'resource_provider_generation': provider.generation}
     return Response(body, modified=modified([row]), **rest)
 
 
-def _fields(row):
+def _fields(row: sa.Row) -> dict[str, Any]:
     return {field: getattr(row, field) for field in FIELDS}

@@ -22,11 +22,9 @@ _INTEGER = re.compile(r'-?[0-9]+')
 _DIGITS = len(str(MAX_INTEGER))
 
 
-def required(name, values, minor):
+def required(name: str, values: list[str], minor: int) -> tuple[list[set[str]], set[str]]:
     """Parse a parameter of traits: ``A,!B`` (A, and not B) or ``in:A,B`` (A or B). All repetitions apply together.
 
-    :param name: name of the parameter.
-    :param values: its values, one for each repetition.
     :param minor: the version. Before 1.39, only the last repetition counts.
     :returns: (sets of traits, one trait of each being required: [{trait, …}, …]; forbidden traits: {trait, …}).
     :raises failures.BadRequest: a value is malformed, or a trait is both required and forbidden.
@@ -49,12 +47,10 @@ def required(name, values, minor):
     return required_sets, forbidden
 
 
-def member_of(name, values, minor):
+def member_of(name: str, values: list[str], minor: int) -> tuple[list[set[str]], set[str]]:
     """Parse a parameter of aggregates: ``A``, ``in:A,B`` (A or B), ``!A`` (not A) or ``!in:A,B`` (neither A nor B).
 
-    :param name: name of the parameter.
     :param values: its values, one for each repetition. All of them apply together.
-    :param minor: the version.
     :returns: (sets of aggregates, one of each being required: [{uuid, …}, …]; forbidden aggregates: {uuid, …}).
     :raises failures.BadRequest: a value is malformed, or needs a later version.
     """
@@ -82,7 +78,7 @@ def member_of(name, values, minor):
     return required_sets, forbidden
 
 
-def resources(value):
+def resources(value: str) -> dict[str, int]:
     """Parse a parameter of resources: ``VCPU:2,MEMORY_MB:1024``.
 
     :returns: {resource class: amount}.
@@ -113,12 +109,12 @@ def resources(value):
     return amounts
 
 
-def _check_count(name, values):
+def _check_count(name: str, values: list[str]) -> None:
     if sum(value.count(',') + 1 for value in values) > MAX_NAMES:
         raise failures.BadRequest(reason=f'{_INVALID}{name} may have at most {MAX_NAMES} items.')
 
 
-def _one_of(name, value, minor):
+def _one_of(name: str, value: str, minor: int) -> set[str]:
     example = 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC'
     if minor < ANY_SINCE:
         raise failures.BadRequest(
@@ -136,7 +132,7 @@ def _one_of(name, value, minor):
     return names
 
 
-def _check_names(name, value, minor, names, forbidden):
+def _check_names(name: str, value: str, minor: int, names: set[str], forbidden: set[str]) -> None:
     can_forbid = minor >= FORBIDDEN_SINCE
     form = f"Expected '{name}' parameter value of the form: HW_CPU_X86_VMX,{'!' if can_forbid else ''}CUSTOM_MAGIC."
     if '' in names:
@@ -145,7 +141,7 @@ def _check_names(name, value, minor, names, forbidden):
         raise failures.BadRequest(reason=f'{_INVALID}{form} Got: {value}')
 
 
-def _uuids(name, values):
+def _uuids(name: str, values: list[str]) -> set[str]:
     for value in values:
         if not uuidutils.is_uuid_like(value):
             raise failures.BadRequest(

@@ -1,5 +1,7 @@
 """/placement/reshaper"""
 
+from typing import Any
+
 from ironic_traits.api.placement.allocations import (
     CLAIMS,
     GENERATIONS_SINCE,
@@ -11,6 +13,7 @@ from ironic_traits.api.placement.expose import expose
 from ironic_traits.api.placement.inventories import ALL, read_values
 from ironic_traits.api.placement.schemas import UUID_KEY, by_uuid, document, table
 from ironic_traits.api.resource import Resource
+from ironic_traits.context import Context
 from ironic_traits.placement import failures
 
 #: The minor version that brought the reshaper.
@@ -32,7 +35,7 @@ class ReshaperController(Resource):
     since = SINCE
 
     @expose('placement:reshaper:reshape', since=SINCE, body=_BODY)
-    def post(self, context, /, *, body):
+    def post(self, context: Context, /, *, body: dict[str, Any]) -> None:
         by_provider = {
             uuid: (
                 item['resource_provider_generation'],

@@ -1,10 +1,15 @@
 """/placement/resource_classes"""
 
+from typing import Any
+
+import sqlalchemy as sa
+
 from ironic_traits.api.placement.expose import expose, modified
 from ironic_traits.api.placement.schemas import CUSTOM_NAME, LINKS, TEXT, array, document, response, returning
 from ironic_traits.api.placement.validation import validate
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
+from ironic_traits.context import Context
 from ironic_traits.placement import failures, resource_classes
 
 #: The minor versions that brought resource classes, and a PUT that creates them.
@@ -27,17 +32,17 @@ class ResourceClassesController(Resource):
         since=SINCE,
         returns=returning({SINCE: response({'resource_classes': array(_CLASS)})}),
     )
-    def get_all(self, context, /):
+    def get_all(self, context: Context, /) -> Response:
         rows = resource_classes.find(context)
         return Response({'resource_classes': [_show(context, row) for row in rows]}, modified=modified(rows))
 
     @expose('placement:resource_classes:show', since=SINCE, returns=returning({SINCE: _CLASS}))
-    def get_one(self, context, name, /):
+    def get_one(self, context: Context, name: str, /) -> Response:
         row = resource_classes.get(context, name)
         return Response(_show(context, row), modified=modified([row]))
 
     @expose('placement:resource_classes:create', since=SINCE, body={SINCE: _BODY}, returns={SINCE: {201: None}})
-    def post(self, context, /, *, body):
+    def post(self, context: Context, /, *, body: dict[str, Any]) -> Response:
         name = body['name']
         if not resource_classes.create(context, name):
             raise failures.Conflict(reason=f'Conflicting resource class already exists: {name}')
@@ -49,7 +54,7 @@ class ResourceClassesController(Resource):
         body={SINCE: _BODY, PUT_CREATES_SINCE: None},
         returns={SINCE: {200: _CLASS}, PUT_CREATES_SINCE: {201: None, 204: None}},
     )
-    def put(self, context, name, /, *, body):
+    def put(self, context: Context, name: str, /, *, body: dict[str, Any]) -> Response:
         if body:
             return Response(_show(context, resource_classes.rename(context, name, body['name'])))
         validate({'name': name}, _BODY)
@@ -57,11 +62,11 @@ class ResourceClassesController(Resource):
         return Response(status=201 if is_new else 204, location=f'/resource_classes/{name}')
 
     @expose('placement:resource_classes:delete', since=SINCE)
-    def delete(self, context, name, /):
+    def delete(self, context: Context, name: str, /) -> None:
         resource_classes.delete(context, name)
 
 
-def _show(context, row):
+def _show(context: Context, row: sa.Row) -> dict[str, Any]:
     return {
         'name': row.name,
         'links': [{'rel': 'self', 'href': context.path(f'/resource_classes/{row.name}')}],

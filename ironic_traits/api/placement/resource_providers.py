@@ -1,8 +1,11 @@
 """/placement/resource_providers"""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import orjson
+import sqlalchemy as sa
+from webob.multidict import MultiDict
 
 from ironic_traits.api.chunks import Chunks
 from ironic_traits.api.placement import aggregates, query
@@ -17,6 +20,7 @@ from ironic_traits.api.placement.schemas import (
     LINKS,
     TEXT,
     UUID,
+    Schema,
     array,
     document,
     growing,
@@ -26,6 +30,7 @@ from ironic_traits.api.placement.schemas import (
 from ironic_traits.api.placement.usages import ProviderUsagesController
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
+from ironic_traits.context import Context
 from ironic_traits.placement import failures, resource_providers
 from ironic_traits.uuids import canonical
 
@@ -34,7 +39,7 @@ TREES_SINCE = 14
 POST_RETURNS_SINCE = 20
 MOVES_SINCE = 37
 
-_NAME = {'type': 'string', 'maxLength': 200}
+_NAME: Schema = {'type': 'string', 'maxLength': 200}
 _PARENT = {'parent_provider_uuid': {'anyOf': [UUID, {'type': 'null'}]}}
 _NEW = {'name': _NAME, 'uuid': UUID}
 _QUERY = {
@@ -53,7 +58,7 @@ _SHOWN = growing(
 )
 
 
-def _queries():
+def _queries() -> Iterator[tuple[int, Schema]]:
     """Yield the schema of the query at each version: (minor version, schema). Each version adds parameters."""
     properties: dict[str, dict] = {}
     for minor, more in _QUERY.items():
@@ -77,7 +82,7 @@ class ResourceProvidersController(Resource):
         query=dict(_queries()),
         returns=returning({minor: response({'resource_providers': array(each)}) for minor, each in _SHOWN.items()}),
     )
-    def get_all(self, context, /, *, query):
+    def get_all(self, context: Context, /, *, query: MultiDict) -> Response:
         try:
             return _list(context, resource_providers.find(context, _filters(query, context.minor)))
         except failures.ResourceClassNotFound as error:
@@ -86,7 +91,7 @@ class ResourceProvidersController(Resource):
             raise failures.BadRequest(reason=f'Invalid trait(s) in "required" parameter: {error}') from error
 
     @expose('placement:resource_providers:show', returns=returning(_SHOWN))
-    def get_one(self, context, uuid, /):
+    def get_one(self, context: Context, uuid: str, /) -> Response:
         row = resource_providers.get(context, uuid)
         return Response(_show(context, row), modified=modified([row]))
 
@@ -95,7 +100,7 @@ class ResourceProvidersController(Resource):
         body={0: document(_NEW, ['name']), TREES_SINCE: document(_NEW | _PARENT, ['name'])},
         returns={0: {201: None}, POST_RETURNS_SINCE: {200: _SHOWN[TREES_SINCE]}},
     )
-    def post(self, context, /, *, body):
+    def post(self, context: Context, /, *, body: dict[str, Any]) -> Response:
         uuid = canonical(body['uuid']) if 'uuid' in body else None
         row = resource_providers.create(context, body['name'], uuid, *_parent(body))
         location = f'/resource_providers/{row.uuid}'
@@ -108,26 +113,26 @@ class ResourceProvidersController(Resource):
         body={0: document({'name': _NAME}, ['name']), TREES_SINCE: document({'name': _NAME} | _PARENT, ['name'])},
         returns=returning(_SHOWN),
     )
-    def put(self, context, uuid, /, *, body):
+    def put(self, context: Context, uuid: str, /, *, body: dict[str, Any]) -> Response:
         row = resource_providers.update(context, uuid, body['name'], _parent(body), context.minor >= MOVES_SINCE)
         return Response(_show(context, row), modified=modified([row]))
 
     @expose('placement:resource_providers:delete')
-    def delete(self, context, uuid, /):
+    def delete(self, context: Context, uuid: str, /) -> None:
         try:
             resource_providers.delete(context, uuid)
         except failures.ProviderNotFound as error:
             raise failures.NotFound(reason=f'{error} for delete') from error
 
 
-def _parent(body):
+def _parent(body: dict[str, Any]) -> list[str | None]:
     """Return the requested parent: [uuid], [None] for no parent, or [] if the body does not have the field."""
     return [uuid and canonical(uuid) for uuid in (body[key] for key in _PARENT if key in body)]
 
 
-def _filters(arguments, minor):
+def _filters(arguments: MultiDict, minor: int) -> dict[str, Any]:
     """Return the filters of a list: {name: value}."""
-    filters = {name: canonical(arguments[name]) for name in ('uuid', 'in_tree') if name in arguments}
+    filters: dict[str, Any] = {name: canonical(arguments[name]) for name in ('uuid', 'in_tree') if name in arguments}
     if 'name' in arguments:
         filters['name'] = arguments['name']
     if 'member_of' in arguments:
@@ -151,7 +156,7 @@ _LINKS = {
 }
 
 
-def _list(context, batches):
+def _list(context: Context, batches: Iterator[Sequence[sa.Row]]) -> Response:
     """Return the Response with providers.
 
     A list may have all providers, of nearly 1 KB each. So from the second batch on, its text is made while it is sent,
@@ -169,7 +174,7 @@ def _list(context, batches):
     return Response(Chunks(parts) if packed else b''.join(parts), modified=latest(times))
 
 
-def _parts(view, first, packed):
+def _parts(view: Callable[..., bytes], first: Sequence[sa.Row], packed: Sequence[bytes]) -> Iterator[bytes]:
     """Yield the text of a list of providers in parts, as bytes.
 
     :param first: [row, …], the first batch.
@@ -182,7 +187,7 @@ def _parts(view, first, packed):
     yield b']}'
 
 
-def _listed(template):
+def _listed(template: str) -> Callable[..., bytes]:
     """Return the function from the values of ``single_provider.LISTED`` to a provider as JSON.
 
     The template is divided at its places beforehand. To fill it by name takes much longer, and so does text in place of
@@ -192,7 +197,9 @@ def _listed(template):
     begin, end = (part.split(b'\0') for part in usual.encode().split(b'"generation":0'))
     begin[-1] += b'"generation":'
 
-    def view(uuid, name, generation, parent, root, moment=None):
+    def view(
+        uuid: str, name: str | None, generation: int, parent: str | None, root: str | None, moment: Any = None
+    ) -> bytes:
         if name is root is None:
             key = uuid.encode()
             return b'%b%d%b' % (key.join(begin), generation, key.join(end))
@@ -206,14 +213,14 @@ def _listed(template):
     return view
 
 
-def _show(context, row):
+def _show(context: Context, row: sa.Row) -> orjson.Fragment:
     parent = f'"{row.parent_provider_uuid}"' if row.parent_provider_uuid else 'null'
     values = {'name': _json(row.name), 'parent': parent, 'root': row.root_provider_uuid}
     text = _template(context) % {'uuid': row.uuid, 'generation': row.generation, **values}
     return orjson.Fragment(text)
 
 
-def _template(context):
+def _template(context: Context) -> str:
     """Return the JSON text of a provider, with places for ``%``.
 
     To format a text takes a fifth of the time for objects of dicts and lists.
@@ -228,5 +235,5 @@ def _template(context):
     return f'{template}}}'
 
 
-def _json(value):
+def _json(value: str) -> str:
     return orjson.dumps(value).decode()

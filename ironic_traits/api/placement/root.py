@@ -12,9 +12,10 @@ from ironic_traits.api.placement.resource_providers import ResourceProvidersCont
 from ironic_traits.api.placement.schemas import LINKS, TEXT, array, response
 from ironic_traits.api.placement.traits import TraitsController
 from ironic_traits.api.placement.usages import UsagesController
-from ironic_traits.api.resource import Resource
+from ironic_traits.api.resource import Found, Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.api.routes import PUBLIC
+from ironic_traits.context import Context
 
 _VERSION = response(
     {'id': TEXT, 'max_version': TEXT, 'min_version': TEXT, 'status': TEXT, 'links': LINKS},
@@ -34,14 +35,14 @@ class PlacementController(Resource):
         'traits': TraitsController(),
     }
 
-    def find(self, segments, method, taken, path):
+    def find(self, segments: list[str], method: str, taken: list[str], path: str) -> Found:
         """Return the route of a path, as ``Resource.find`` does."""
         if segments and segments[0] == 'v1':
             raise exc.HTTPNotFound('The Bare Metal API is not below /placement.')
         return super().find(segments, method, taken, path)
 
     @expose(PUBLIC, returns={0: {200: response({'versions': array(_VERSION)})}})
-    def get_all(self, context, /):
+    def get_all(self, context: Context, /) -> Response:
         version = {
             'id': f'v{microversions.text(microversions.MINIMUM)}',
             'max_version': microversions.text(microversions.MAXIMUM),

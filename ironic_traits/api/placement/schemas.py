@@ -1,5 +1,8 @@
 """JSON schemas that several resources share."""
 
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
 from oslo_utils import uuidutils
 
 from ironic_traits.placement import failures
@@ -13,24 +16,25 @@ UUID_KEY = r'^[0-9a-fA-F-]{36}\Z'
 NAME = r'^[A-Z0-9_]+\Z'
 CUSTOM_NAME = r'^CUSTOM_[A-Z0-9_]+\Z'
 
-GENERATION = {'type': 'integer'}
-NATURAL = {'type': 'integer', 'minimum': 1}
-IDENTITY = {'type': 'string', 'minLength': 1, 'maxLength': 255}
-TEXT = {'type': 'string'}
-UUID = {'type': 'string', 'format': 'uuid'}
+#: A JSON schema.
+Schema = dict[str, Any]
+GENERATION: Schema = {'type': 'integer'}
+NATURAL: Schema = {'type': 'integer', 'minimum': 1}
+IDENTITY: Schema = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+TEXT: Schema = {'type': 'string'}
+UUID: Schema = {'type': 'string', 'format': 'uuid'}
 
 
-def table(key, value, least=0):
+def table(key: str, value: Schema, least: int = 0) -> Schema:
     """Return the schema of an object that maps keys of one pattern to values of one schema.
 
     :param key: pattern of the keys.
-    :param value: schema of the values.
     :param least: minimum number of keys.
     """
     return {'type': 'object', 'minProperties': least, 'patternProperties': {key: value}, 'additionalProperties': False}
 
 
-def by_uuid(mapping):
+def by_uuid(mapping: Mapping[str, Any]) -> dict[str, Any]:
     """Return a mapping with its uuid keys in canonical form.
 
     :param mapping: {uuid in any notation: value}.
@@ -45,10 +49,9 @@ def by_uuid(mapping):
     return values
 
 
-def document(properties, required=()):
+def document(properties: Mapping[str, Schema], required: Iterable[str] = ()) -> Schema:
     """Return the schema of an object without additional properties.
 
-    :param properties: {name: schema}.
     :param required: names of the required properties.
     """
     return {
@@ -59,34 +62,33 @@ def document(properties, required=()):
     }
 
 
-def response(properties, optional=()):
+def response(properties: Mapping[str, Schema], optional: Collection[str] = ()) -> Schema:
     """Return the schema of an object in a response, which has all of its properties but for the optional ones.
 
-    :param properties: {name: schema}.
     :param optional: names of properties.
     """
     return document(properties, [name for name in properties if name not in optional])
 
 
-def array(items):
+def array(items: Schema) -> Schema:
     """Return the schema of a list in a response."""
     return {'type': 'array', 'items': items}
 
 
-def growing(additions):
+def growing(additions: Mapping[int, Mapping[str, Schema]]) -> dict[int, Schema]:
     """Return the schemas of an object in a response, to which versions add properties: {minor version: schema}.
 
     :param additions: {minor version: {name: schema} of the properties that it brought}.
     """
-    properties: dict[str, dict] = {}
+    properties: dict[str, Schema] = {}
     schemas = {}
     for minor, more in additions.items():
-        properties = properties | more
+        properties = {**properties, **more}
         schemas[minor] = response(properties)
     return schemas
 
 
-def returning(schemas, status=200):
+def returning(schemas: Mapping[int, Schema], status: int = 200) -> dict[int, dict[int, Schema]]:
     """Return ``returns`` of ``expose``: each version responds with one status.
 
     :param schemas: {minor version: schema of the body}.

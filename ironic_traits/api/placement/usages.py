@@ -1,9 +1,12 @@
 """/placement/usages and /placement/resource_providers/{uuid}/usages"""
 
+from webob.multidict import MultiDict
+
 from ironic_traits.api.placement.expose import expose, now
 from ironic_traits.api.placement.schemas import GENERATION, IDENTITY, NAME, document, response, returning, table
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
+from ironic_traits.context import Context
 from ironic_traits.placement import usages
 
 #: The minor versions that brought usages of projects, and types of consumers.
@@ -25,7 +28,7 @@ class ProviderUsagesController(Resource):
         'placement:resource_providers:usages',
         returns=returning({0: response({'resource_provider_generation': GENERATION, 'usages': _AMOUNTS})}),
     )
-    def get_all(self, context, uuid, /):
+    def get_all(self, context: Context, uuid: str, /) -> Response:
         provider, used = usages.of_provider(context, uuid)
         return Response({'resource_provider_generation': provider.generation, 'usages': used}, modified=now())
 
@@ -50,7 +53,7 @@ class UsagesController(Resource):
             }
         ),
     )
-    def get_all(self, context, /, *, query):
+    def get_all(self, context: Context, /, *, query: MultiDict) -> Response:
         owners = query['project_id'], query.get('user_id')
         if context.minor < TYPES_SINCE:
             return Response({'usages': usages.of_project(context, *owners)}, modified=now())
