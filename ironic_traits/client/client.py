@@ -156,7 +156,6 @@ class Client(RuleRuns, Changes):
         """Set the traits of a node, or those that a source holds on it.
 
         :param node: its uuid or name.
-        :param traits: names.
         :param source: the source; None for a plain write, after which the node has exactly these traits.
         :returns: the traits that the source cannot add, because they are vetoed.
         """

@@ -45,7 +45,6 @@ def upgrade(database: Database, revision: str = 'head', max_wait: int = MAX_WAIT
 
     Services may run at the same time. An upgrade that fails, or is killed, can be run again.
 
-    :param database: ironic_traits.db.engine.Database.
     :param revision: name of the revision.
     :param max_wait: maximum number of seconds to wait for another upgrade. For SQLite, the limit is ``[database]
         lock_timeout``.

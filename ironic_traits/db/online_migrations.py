@@ -36,10 +36,7 @@ MIGRATIONS: tuple[OnlineMigration, ...] = ()
 
 
 def unfinished(database: Database, migrations: Sequence[OnlineMigration]) -> dict[str, int]:
-    """Return the number of rows to migrate, {name of a migration: number}, without zeros.
-
-    :param database: ironic_traits.db.engine.Database.
-    """
+    """Return the number of rows to migrate, {name of a migration: number}, without zeros."""
     with database.read() as connection:
         counts = {migration.name: migration.count(connection) for migration in migrations}
     return {name: count for name, count in counts.items() if count}
@@ -52,7 +49,6 @@ def run(
 
     Yielded batches are committed. After an interruption, the next run continues with the remaining rows.
 
-    :param database: ironic_traits.db.engine.Database.
     :param max_count: maximum number of rows to migrate in all; None for no limit.
     """
     left = max_count

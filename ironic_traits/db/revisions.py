@@ -47,10 +47,7 @@ def newest() -> str:
 
 
 def current(database: Database) -> str | None:
-    """Return the name of the revision of a database; None for an empty database.
-
-    :param database: ironic_traits.db.engine.Database.
-    """
+    """Return the name of the revision of a database; None for an empty database."""
     with database.read() as connection:
         if not sa.inspect(connection).has_table(_TABLE.name):
             return None
@@ -68,7 +65,6 @@ def is_newer(revision: str | None) -> bool:
 def is_usable(database: Database, revision: str | None) -> bool:
     """Whether this release can use a database: its schema is the newest, or a newer one that only adds to it.
 
-    :param database: ironic_traits.db.engine.Database.
     :param revision: its revision, as ``current`` returns it.
     """
     if not is_newer(revision):

@@ -71,7 +71,6 @@ def number(value: Any) -> int:
 def of_ramdisk(document: Any) -> InspectionData:
     """Return the data that a ramdisk sends.
 
-    :param document: any JSON value.
     :raises Invalid: it lacks network interfaces with MAC addresses, which Ironic requires from a ramdisk.
     """
     if not isinstance(document, dict):
@@ -83,7 +82,6 @@ def of_ramdisk(document: Any) -> InspectionData:
 def of_client(document: Any) -> InspectionData:
     """Return the data that a client sends, in the format of a ramdisk or of ``baremetal node inventory save``.
 
-    :param document: any JSON value.
     :raises Invalid: it has no inventory, or parts of the inventory have wrong types.
     """
     if not isinstance(document, dict):

@@ -125,11 +125,7 @@ class CombinationRules:
     tries: Tries
 
     def allow(self, chosen: Chosen, option: Option) -> bool:
-        """Whether an option may be added to the chosen ones.
-
-        :param chosen: Chosen.
-        :param option: Option.
-        """
+        """Whether an option may be added to the chosen ones."""
         if self.isolate and option.suffix and not option.providers.isdisjoint(chosen.isolated):
             return False
         if not self.rooms:
@@ -212,7 +208,6 @@ def combine(trees: Iterable[Groups], rules: CombinationRules, by_turns: bool) ->
     """Yield the candidates, each once.
 
     :param trees: for each tree, a list of functions that each return the options of one group in the tree.
-    :param rules: CombinationRules.
     :param by_turns: whether to yield one candidate of each tree in turn, not all of a tree before those of the next.
     """
     seen = set()
@@ -232,8 +227,6 @@ def _in_tree(groups: Groups, rules: CombinationRules, chosen: Chosen) -> Iterato
     """Yield the lists of options of one tree that the rules allow together.
 
     :param groups: functions that each return the options of a group for which none is chosen yet.
-    :param rules: CombinationRules.
-    :param chosen: Chosen.
     """
     if not groups:
         # A candidate counts as many tries as it has options, because to build it takes so long.

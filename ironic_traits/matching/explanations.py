@@ -21,7 +21,6 @@ MAX_TRIES = 200
 class TraitClauses:
     """The clauses of a request about the traits of a node.
 
-    :param request: ironic_traits.matching.requests.Request.
     :ivar names: [name of a clause, …], in the order of their bits.
     :ivar traits: [trait that the request names, …], in the order of their bits in the mask of the traits that a node
         carries. The required ones come first, then the forbidden ones, so that a shift turns the bits of traits into

@@ -28,7 +28,6 @@ def check(request: Request, held: Sequence[HeldProvider]) -> list[dict[str, Any]
     A node must have all required traits itself, or Ironic would refuse the rebuild. For other providers (nested ones,
     for example) it is enough if any held provider has a required trait, as in nova's image-traits specification.
 
-    :param request: ironic_traits.matching.requests.Request.
     :param held: [HeldProvider, …].
     :returns: [{'uuid': uuid, 'missing': [trait, …], 'forbidden': [trait, …]}, …], with 'missing_any': [[trait, …], …]
         if the request has ``required_any``. All these lists are empty if the request is fulfilled.

@@ -120,7 +120,6 @@ def understand(flavor: Any = None, image: Any = None, **arguments: Any) -> Reque
     :param arguments: further requirements, all optional: ``required`` and ``forbidden``, [trait, …]; ``required_any``,
         [[trait, …], …]; ``preferred``, [trait or {'trait': trait, 'weight': integer}, …]; ``resource_class``, as of a
         node, or as Placement names it.
-    :returns: Request.
     :raises failures.InvalidInput: a value is not valid.
     :raises failures.InvalidTrait: a name is not a trait.
     :raises failures.ConflictingTraits: a trait is required and forbidden.

@@ -63,8 +63,6 @@ class Digest:
 
     It depends on which nodes are added, and on their traits with the sources and on their vetoes; not on the times of
     these, and not on their users.
-
-    :param edit: BulkEdit.
     """
 
     def __init__(self, edit: BulkEdit) -> None:

@@ -18,7 +18,6 @@ def find(context: Context, uuid: str) -> tuple[sa.Row, list[str]]:
 
     :param uuid: of the provider.
     :returns: (row of the provider, [uuid of an aggregate, …], sorted).
-    :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
         provider = read(connection, uuid)
@@ -33,7 +32,6 @@ def replace(context: Context, uuid: str, generation: int | None, aggregate_uuids
     :param generation: the provider's generation in the request; None in versions without it, in which it does not move.
     :param aggregate_uuids: uuids of the aggregates.
     :returns: row of the provider.
-    :raises failures.ProviderNotFound: there is no such provider.
     :raises failures.ConcurrentUpdate: the provider has another generation.
     """
     with context.write() as connection:

@@ -50,7 +50,6 @@ def of_provider(context: Context, uuid: str) -> tuple[sa.Row, Sequence[sa.Row]]:
     :param uuid: of the provider.
     :returns: (row of the provider, [row with ``consumer_uuid``, ``consumer_generation``, ``resource_class``, ``used``,
         ``created_at``, …]).
-    :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
         provider = read(connection, uuid)

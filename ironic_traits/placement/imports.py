@@ -244,10 +244,7 @@ def _update(connection: sa.Connection, row: sa.Row, **values: Any) -> None:
 def _write_consumers(
     connection: sa.Connection, consumers: Sequence[Consumer], scope: Scope, needs_claim: NeedsClaim
 ) -> Problems:
-    """Write consumers. Those that exist have the allocations already, and get the other fields only.
-
-    :returns: Problems.
-    """
+    """Write consumers. Those that exist have the allocations already, and get the other fields only."""
     before = snapshots.consumers(connection, [each.uuid for each in consumers])
     changed = [each for each in consumers if any(of_consumer(each, before.get(each.uuid), scope))]
     if not changed:

@@ -28,7 +28,6 @@ def find(context: Context, uuid: str) -> Inventories:
 
     :param uuid: of the provider.
     :returns: (row of the provider, [row as of ``capacity.rows``, …]).
-    :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
         return _of(connection, read(connection, uuid))
@@ -42,7 +41,6 @@ def replace(context: Context, uuid: str, generation: int, new_inventories: Mappi
     :param generation: the provider's generation in the request.
     :param new_inventories: {resource class: {field: value, of all ``capacity.FIELDS``}}.
     :returns: as for ``find``.
-    :raises failures.ProviderNotFound: there is no such provider.
     :raises failures.ConcurrentUpdate: the provider has another generation.
     :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.InventoryInUse: an inventory that is to be deleted has allocations.
@@ -66,8 +64,6 @@ def add(context: Context, uuid: str, class_name: str, values: Fields) -> Invento
     :param class_name: name of the resource class.
     :param values: {field: value, of all ``capacity.FIELDS``}.
     :returns: as for ``find``.
-    :raises failures.ProviderNotFound: there is no such provider.
-    :raises failures.ResourceClassNotFound: there is no such resource class.
     :raises failures.ConcurrentUpdate: the provider has an inventory of the class already.
     :raises failures.Conflict: the provider is a node's.
     """
@@ -92,9 +88,7 @@ def change(context: Context, uuid: str, class_name: str, generation: int, values
     :param generation: the provider's generation in the request.
     :param values: {field: value, of all ``capacity.FIELDS``}.
     :returns: as for ``find``.
-    :raises failures.ProviderNotFound: there is no such provider.
     :raises failures.ConcurrentUpdate: the provider has another generation.
-    :raises failures.ResourceClassNotFound: there is no such resource class.
     :raises failures.BadRequest: the provider has no inventory of the class.
     """
     with context.write() as connection:
@@ -118,7 +112,6 @@ def delete(context: Context, uuid: str, class_name: str | None = None) -> None:
 
     :param uuid: of the provider.
     :param class_name: name of the resource class; None for all inventories.
-    :raises failures.ProviderNotFound: there is no such provider.
     :raises failures.NotFound: the provider has no inventory of the class.
     :raises failures.InventoryInUse: the inventory has allocations.
     :raises failures.Conflict: the provider is a node's.

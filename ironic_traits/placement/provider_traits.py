@@ -88,7 +88,6 @@ def find(context: Context, uuid: str) -> tuple[int, dict[str, datetime.datetime]
 
     :param uuid: of the provider.
     :returns: (generation of the provider, {name: time of the last change of the trait, …}, sorted by name).
-    :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
         rows = connection.execute(_FIND, {'uuid': uuid}).all()
@@ -113,9 +112,7 @@ def replace(
 
     :param uuid: of the provider.
     :param generation: the provider's generation in the request; None for no check.
-    :param requested_names: names.
     :returns: as for ``find``.
-    :raises failures.ProviderNotFound: there is no such provider.
     :raises failures.ConcurrentUpdate: the provider has another generation.
     :raises failures.TraitNotFound: traits do not exist; the message names all of them.
     """

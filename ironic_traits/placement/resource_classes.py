@@ -25,7 +25,6 @@ def get(context: Context, name: str) -> sa.Row:
     """Return a resource class.
 
     :returns: row with ``name``, ``created_at``, ``updated_at``.
-    :raises failures.ResourceClassNotFound: there is no such resource class.
     """
     with context.read() as connection:
         return _read(connection, name)
@@ -49,7 +48,6 @@ def rename(context: Context, name: str, new_name: str) -> sa.Row:
     :param name: its present name.
     :param new_name: a valid name, CUSTOM_….
     :returns: its row.
-    :raises failures.ResourceClassNotFound: there is no such resource class.
     :raises failures.BadRequest: it is a standard resource class.
     :raises failures.Conflict: the new name is taken, or nodes have the resource class.
     """
@@ -73,7 +71,6 @@ def rename(context: Context, name: str, new_name: str) -> sa.Row:
 def delete(context: Context, name: str) -> None:
     """Delete a custom resource class.
 
-    :raises failures.ResourceClassNotFound: there is no such resource class.
     :raises failures.BadRequest: it is a standard resource class.
     :raises failures.Conflict: an inventory, an allocation or a node has it.
     """
@@ -88,7 +85,6 @@ def delete(context: Context, name: str) -> None:
 def check(connection: sa.Connection, class_names: Collection[str]) -> dict[str, int]:
     """Return the ids of resource classes, all of which must exist.
 
-    :param class_names: names.
     :returns: {name: id}.
     :raises failures.ResourceClassNotFound: one of them does not exist.
     """
@@ -115,7 +111,6 @@ def _lock(connection: sa.Connection, name: str) -> sa.Row:
     """Lock a resource class until the end of the transaction, and return its row.
 
     :param connection: of a writer.
-    :raises failures.ResourceClassNotFound: there is no such resource class.
     """
     unlocked = _read(connection, name)
     same = tables.resource_classes.c.id == unlocked.id, tables.resource_classes.c.name == name

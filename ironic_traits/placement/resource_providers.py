@@ -26,7 +26,6 @@ def get(context: Context, uuid: str) -> sa.Row:
     """Return a provider.
 
     :returns: row with ``single_provider.COLUMNS``.
-    :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
         return read(connection, uuid)
@@ -90,7 +89,6 @@ def update(context: Context, uuid: str, name: str, parent: Sequence[str | None],
     :param parent: [uuid of the new parent], [None] for no parent, or [] to keep the parent.
     :param may_move: whether a provider that has a parent may be moved (1.37).
     :returns: row of the provider.
-    :raises failures.ProviderNotFound: there is no such provider.
     :raises failures.DuplicateProvider: another provider has the name.
     :raises failures.BadRequest: the new parent does not exist or is below the provider, or the provider may not move.
     :raises failures.Conflict: the provider is a node's.
@@ -116,7 +114,6 @@ def update(context: Context, uuid: str, name: str, parent: Sequence[str | None],
 def delete(context: Writer, uuid: str) -> None:
     """Delete a provider with its inventories, traits and aggregates.
 
-    :raises failures.ProviderNotFound: there is no such provider.
     :raises failures.ProviderHasChildren: it is the parent of others.
     :raises failures.ProviderInUse: it is a node's, or has allocations.
     """

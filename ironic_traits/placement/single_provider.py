@@ -100,7 +100,6 @@ def read(connection: sa.Connection, uuid: str) -> sa.Row:
 
     :param uuid: of the provider; any string.
     :returns: row with COLUMNS.
-    :raises failures.ProviderNotFound: there is no such provider.
     """
     row = connection.execute(_ONE, {'uuid': uuid}).first()
     if row is None:
@@ -115,7 +114,6 @@ def take(connection: sa.Connection, uuid: str, generation: int | None = None) ->
     :param uuid: of the provider.
     :param generation: the provider's generation in the request; None for no check.
     :returns: row of the provider.
-    :raises failures.ProviderNotFound: there is no such provider.
     :raises failures.ConcurrentUpdate: the provider has another generation.
     """
     provider = take_all(connection, [uuid]).get(uuid)

@@ -56,7 +56,6 @@ def get(context: Context, name: str) -> sa.Row:
     """Return a trait.
 
     :returns: row with ``name``, ``created_at``, ``updated_at``.
-    :raises failures.TraitNotFound: there is no such trait.
     """
     with context.read() as connection:
         return _read(connection, name)
@@ -78,7 +77,6 @@ def create(context: Context, name: str) -> tuple[sa.Row, bool]:
 def delete(context: Context, name: str) -> None:
     """Delete a custom trait.
 
-    :raises failures.TraitNotFound: there is no such trait.
     :raises failures.BadRequest: it is a standard trait.
     :raises failures.Conflict: a provider or a node has it.
     """
@@ -93,7 +91,6 @@ def delete(context: Context, name: str) -> None:
 def check(connection: sa.Connection, trait_names: Collection[str]) -> dict[str, int]:
     """Return the ids of traits, all of which must exist.
 
-    :param trait_names: names.
     :returns: {name: id}.
     :raises failures.TraitNotFound: some of them do not exist; the message names all of these.
     """
@@ -105,7 +102,6 @@ def check(connection: sa.Connection, trait_names: Collection[str]) -> dict[str, 
 def refuse_unknown(trait_names: Iterable[str], existing: Collection[str]) -> None:
     """Raise TraitNotFound, whose message names the traits that do not exist, unless all of them do.
 
-    :param trait_names: names.
     :param existing: those of them that exist.
     """
     unknown = sorted(set(trait_names).difference(existing))
@@ -129,7 +125,6 @@ class Holders(NamedTuple):
 def holders(connection: sa.Connection, trait_names: Collection[str]) -> dict[str, Holders]:
     """Return who has traits, all of which must exist.
 
-    :param trait_names: names.
     :returns: {name: Holders}.
     :raises failures.TraitNotFound: some of them do not exist; the message names all of these.
     """
@@ -178,7 +173,6 @@ def conditions(
 
     :param trait_holders: {name: Holders} of these traits, and perhaps of others.
     :param required: [{trait, …}, …]: one trait of each set is required.
-    :param forbidden: names.
     :param few: whether a limit leaves few providers to read.
     :param joins: whether the database may begin with the providers that have one of the traits. Without a limit,
         MariaDB takes longer for that: it reads the rows of the providers before it looks for the second trait.

@@ -13,7 +13,6 @@ def of_provider(context: Context, uuid: str) -> tuple[sa.Row, dict[str, int]]:
 
     :param uuid: of the provider.
     :returns: (row of the provider, {resource class of each of its inventories: used amount}).
-    :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
         provider = read(connection, uuid)

@@ -141,7 +141,6 @@ class LocalClient(Client):
 class LocalImporter:
     """An import of units in one transaction.
 
-    :param client: LocalClient.
     :param transaction: that of the client.
     :param progress: function that is called with the number of units that were just finished.
     :param source: as for ``imports.Importer``, and so is ``prune``.

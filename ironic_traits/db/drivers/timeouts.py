@@ -79,7 +79,6 @@ def connect_limit(url: sa.URL, limits: Limits) -> float:
 def options(url: sa.URL, limits: Limits) -> dict[str, Any]:
     """Return the parameters that set the limits of a driver, without parameters that the URL has already.
 
-    :param url: sqlalchemy.URL.
     :returns: {name: value}, for the ``connect`` of the driver.
     """
     driver = url.get_driver_name()

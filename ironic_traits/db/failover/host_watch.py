@@ -63,7 +63,6 @@ class _InUse(NamedTuple):
 class HostWatch:
     """A thread that checks the connections of one database. It starts when the first connection is used.
 
-    :param its_hosts: hosts.Hosts.
     :param probe: function of the number of a host that raises an exception unless the host responds and can be used.
     :param back: function that switches back to the first host if it is ready.
     :param replace: function of the number of a host that switches from this host to another one that can be used.

@@ -51,7 +51,6 @@ class Hosts:
     """The hosts of one database.
 
     :param url: sqlalchemy.URL, which may name several hosts.
-    :param limits: timeouts.Limits.
     :ivar url: the URL with only the first host, for SQLAlchemy's engines.
     :raises sqlalchemy.exc.ArgumentError: the ports do not fit the hosts.
     """

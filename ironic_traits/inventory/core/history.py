@@ -245,7 +245,6 @@ def of_node(context: Context, grant: Grant, page: Page) -> Rows:
 
     :param grant: Grant for the node.
     :returns: rows with all columns but the id.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.HistoryNotFound: the marker is not an entry of the node.
     """
     with context.read() as connection:
@@ -259,7 +258,6 @@ def get(context: Context, grant: Grant, uuid: str) -> sa.Row:
 
     :param grant: Grant for the node.
     :returns: a row with all columns but the id.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.HistoryNotFound: the node has no such entry.
     """
     with context.read() as connection:

@@ -34,10 +34,8 @@ def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any])
     Every write begins with this, before it checks whether an instance or a reservation holds the node (invariant 1).
 
     :param connection: connection of a writer.
-    :param ident: uuid or name of the node.
     :param columns: columns to read besides ``id``, ``uuid``, ``origin`` and ``node_providers.BEFORE``.
     :returns: a row with all these columns.
-    :raises failures.NodeNotFound: there is no such node.
     """
     return lock(connection, ident, tables.nodes.c.origin, *node_providers.BEFORE, *columns)
 
@@ -96,7 +94,6 @@ def write(connection: sa.Connection, node: sa.Row, changes: Values) -> None:
 def read(connection: sa.Connection, ident: str, columns: Columns, visible: Sequence[Condition] = ()) -> sa.Row:
     """Read a node.
 
-    :param ident: uuid or name of the node.
     :param columns: columns to select.
     :param visible: conditions on the nodes that the caller may see (``node_filters.visible``); () for all.
     :returns: a row with these columns.

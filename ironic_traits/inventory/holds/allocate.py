@@ -85,10 +85,8 @@ def backfill(context: Context, values: Values, ident: str, fields: tuple[str, ..
 
     :param values: as for ``create``. If ``uuid`` is None, it is the node's ``instance_uuid``, or else a new one. If
         ``resource_class`` is None, it is that of the node.
-    :param ident: uuid or name of the node.
     :param fields: names of the fields to return.
     :returns: a row with these fields.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.InvalidState: the node is not active, or does not fulfil the request.
     :raises failures.NodeAssociated: another instance is on the node.

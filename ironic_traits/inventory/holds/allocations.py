@@ -44,7 +44,6 @@ def owner(context: Context, ident: str) -> str | None:
     """Return the project that owns an allocation; None if it has no owner.
 
     :param ident: uuid or name.
-    :raises failures.RecordNotFound: there is no such allocation.
     """
     with context.read() as connection:
         return records.read(connection, KIND, ident, (KIND.table.c.owner,)).owner
@@ -53,9 +52,7 @@ def owner(context: Context, ident: str) -> str | None:
 def of_node(context: Context, ident: str) -> sa.Row:
     """Return the allocation that holds a node.
 
-    :param ident: uuid or name of the node.
     :returns: a row with ``uuid`` and ``owner``.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.AllocationNotFound: no allocation holds the node.
     """
     with context.read() as connection:
@@ -108,7 +105,6 @@ def delete(context: Context, ident: str) -> str:
     """Delete an allocation, which frees its node, and return its uuid.
 
     :param ident: uuid or name.
-    :raises failures.RecordNotFound: there is no such allocation.
     :raises failures.RecordMirrored: it is mirrored from a cloud.
     :raises failures.NodeLocked: a worker holds the lock of its node.
     :raises failures.InvalidState: the node is in use, and not in maintenance.

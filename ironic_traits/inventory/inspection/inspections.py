@@ -38,7 +38,6 @@ def get(context: Context, grant: Grant, previous: bool = False) -> node_inventor
 
     :param grant: Grant for the node.
     :param previous: whether to return the data of the inspection before the last one.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.InventoryNotFound: the node has no such data.
     """
     with context.read() as connection:
@@ -54,9 +53,7 @@ def get(context: Context, grant: Grant, previous: bool = False) -> node_inventor
 def put(context: Context, ident: str, data: InspectionData) -> node_inventories.Inventory:
     """Store inspection data of a node in any state.
 
-    :param ident: uuid or name of the node.
     :returns: what ``get`` returns afterwards.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock, or has not read the data of a ramdisk yet.
     """
     with context.write() as connection:

@@ -44,7 +44,6 @@ def settle(context: Context, claim: Lease, outcome: Outcome) -> bool:
 
     :param outcome: base.Done or Later, step_runs.StepHeld, or the WorkFailed that the driver raised.
     :returns: whether the claim was still valid. If not, nothing is changed.
-    :raises failures.NodeNotFound: there is no such node.
     """
     try:
         return _settle(context, claim, outcome)
@@ -86,10 +85,8 @@ def give_up(context: Context, ident: str, reason: str) -> str | None:
 
     The worker that has claimed the transition can no longer settle it.
 
-    :param ident: uuid or name of the node.
     :param reason: text for ``last_error``.
     :returns: the action that was ended; None if the node had a lock without a transition.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeNotLocked: the node has neither a transition nor a lock.
     """
     with context.write() as connection:

@@ -40,11 +40,7 @@ def resolved(context: Context, connection: sa.Connection, node: Values) -> str:
 
 
 def children(context: Context, grant: Grant, ident: str) -> tuple[str, list[str]]:
-    """Return the uuid of a node, and the uuids of its children that the caller may see, in the order of creation.
-
-    :param ident: uuid or name of the node.
-    :raises failures.NodeNotFound: there is no such node.
-    """
+    """Return the uuid of a node, and the uuids of its children that the caller may see, in the order of creation."""
     visible = node_filters.visible(context, grant)
     with context.read() as connection:
         parent = read(connection, ident, (tables.nodes.c.uuid,)).uuid

@@ -58,7 +58,6 @@ def get(context: Context, grant: Grant, fields: tuple[str, ...]) -> sa.Row:
     :param grant: Grant for the node.
     :param fields: names of the fields.
     :returns: a row with these fields.
-    :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
         row = read(connection, grant.ident, columns(context, fields))
@@ -68,20 +67,14 @@ def get(context: Context, grant: Grant, fields: tuple[str, ...]) -> sa.Row:
 def owner(context: Context, ident: str) -> sa.Row:
     """Return the owner and the lessee of a node.
 
-    :param ident: uuid or name of the node.
     :returns: a row with ``owner`` and ``lessee``.
-    :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
         return read(connection, ident, (tables.nodes.c.owner, tables.nodes.c.lessee))
 
 
 def uuid_of(context: Context, ident: str) -> str:
-    """Return the uuid of a node, whether or not the caller may see it.
-
-    :param ident: uuid or name of the node.
-    :raises failures.NodeNotFound: there is no such node.
-    """
+    """Return the uuid of a node, whether or not the caller may see it."""
     with context.read() as connection:
         return read(connection, ident, (tables.nodes.c.uuid,)).uuid
 
@@ -227,12 +220,10 @@ def find_by_idents(
 def update(context: Context, ident: str, change: Callable[[Values], Values], fields: tuple[str, ...]) -> sa.Row:
     """Update a node.
 
-    :param ident: uuid or name of the node.
     :param change: function from {settable field: current value} to {settable field: new value}, both of all fields. It
         is called under the node's lock, and again if the transaction is retried.
     :param fields: names of the fields to return.
     :returns: a row with these fields.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.NodeAssociated: the node has an instance, and ``instance_uuid`` names another.
     :raises failures.NodeReserved: the node is reserved for an instance other than ``instance_uuid``.
@@ -280,8 +271,6 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
 def delete(context: Context, ident: str) -> None:
     """Delete a node with its provider, traits, ports and other records.
 
-    :param ident: uuid or name of the node.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeProtected: the node is protected.
     :raises failures.NodeReserved: the node has a live reservation.
     :raises failures.NodeAllocated: the node is allocated to a consumer.
@@ -308,10 +297,8 @@ def delete(context: Context, ident: str) -> None:
 def set_maintenance(context: Context, ident: str, maintenance: bool, reason: str | None = None) -> None:
     """Set or clear the maintenance of a node.
 
-    :param ident: uuid or name of the node.
     :param maintenance: True or False.
     :param reason: text for ``maintenance_reason``; None for no reason.
-    :raises failures.NodeNotFound: there is no such node.
     """
     with context.write() as connection:
         node = take(connection, ident, *_MAINTENANCE, MOMENT)

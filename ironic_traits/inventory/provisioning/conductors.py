@@ -94,10 +94,7 @@ def find(service: Process) -> list[Conductor]:
 
 
 def get(service: Process, hostname: str) -> Conductor:
-    """Return a conductor.
-
-    :raises failures.ConductorNotFound: there is no such conductor.
-    """
+    """Return a conductor."""
     for conductor in find(service):
         if conductor.hostname == hostname:
             return conductor

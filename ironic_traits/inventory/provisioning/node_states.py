@@ -74,17 +74,14 @@ def provision(
 ) -> None:
     """Start the transition of a node to another provision state.
 
-    :param ident: uuid or name of the node.
     :param verb: a key of ``states.VERBS``.
     :param arguments: {name: value} for the driver. It may have ``runbook``, a uuid or name, instead of steps.
     :param configdrive: the config drive to store for the instance; None to leave the stored one.
     :param reservation_uuid: the reservation that the request names for a deploy; None if it names no reservation.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.InvalidTransition: the verb is not allowed in the node's state.
     :raises failures.NodeInMaintenance: deploy, rebuild or service of a node in maintenance.
     :raises failures.InvalidState: abort of a failed service of a node in maintenance.
-    :raises failures.RecordNotFound: there is no such runbook.
     :raises failures.NodeProtected: rebuild or undeploy of a protected node.
     :raises failures.NodeRetired: provide of a retired node.
     :raises failures.InvalidInput: the driver has no interface for the verb, or the runbook is not for the node.
@@ -118,10 +115,8 @@ def provision(
 def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) -> None:
     """Start the transition of a node to another power state.
 
-    :param ident: uuid or name of the node.
     :param target: a key of ``states.POWER_TARGETS``. Other values of the client are refused.
     :param arguments: {name: value} for the driver, besides the target.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.InvalidTransition: there is no such target, or the node is being cleaned.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.NodeWaiting: the node is in a wait state.
@@ -157,10 +152,8 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
 def place(context: Writer, ident: str, provision_state: str = states.ENROLL, power_state: str | None = None) -> None:
     """Set the states of an imported node, without calling its driver.
 
-    :param ident: uuid or name of the node.
     :param provision_state: a state in which no transition is in progress.
     :param power_state: None for the usual power state of the provision state.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeRetired: the node is retired, and the state is available.
     """
     with context.write() as connection:
@@ -199,9 +192,7 @@ def placed(
 def get(context: Reader, ident: str) -> Values:
     """Return a node with the columns that drivers and hooks see.
 
-    :param ident: uuid or name of the node.
     :returns: {column: value}, with ``traits`` as a sorted list.
-    :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
         return _as_dict(read(connection, ident, _VISIBLE))
@@ -210,9 +201,7 @@ def get(context: Reader, ident: str) -> Values:
 def validate_node(context: Context, ident: str) -> dict[str, str | None]:
     """Run the checks before a deploy.
 
-    :param ident: uuid or name of the node.
     :returns: {interface: why it is invalid, None if it is valid}, for each of ``validate.INTERFACES``.
-    :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
         return _invalid_interfaces(context, connection, _as_dict(read(connection, ident, _VISIBLE)))

@@ -24,7 +24,6 @@ def list_all(context: Context, grant: Grant) -> list[str]:
 
     :param grant: Grant for the node.
     :returns: [id, …] in the order in which they were attached.
-    :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
         node = read(connection, grant.ident, (tables.nodes.c.uuid,))
@@ -36,10 +35,8 @@ def list_all(context: Context, grant: Grant) -> list[str]:
 def attach(context: Context, ident: str, vif: str, info: Mapping[str, Any]) -> None:
     """Attach a VIF to a node.
 
-    :param ident: uuid or name of the node.
     :param vif: id of the VIF.
     :param info: {key: value}: the other fields of the request.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.VifAlreadyAttached: the VIF is attached to the node already.
     """
     with context.write() as connection:
@@ -55,9 +52,7 @@ def attach(context: Context, ident: str, vif: str, info: Mapping[str, Any]) -> N
 def detach(context: Context, ident: str, vif: str) -> None:
     """Detach a VIF from a node.
 
-    :param ident: uuid or name of the node.
     :param vif: id of the VIF.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.VifNotAttached: the VIF is not attached to the node.
     """
     with context.write() as connection:

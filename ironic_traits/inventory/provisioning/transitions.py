@@ -148,7 +148,6 @@ def claim(service: Parts, uuid: str) -> Lease | None:
     :param uuid: uuid of the node.
     :returns: Lease; None if there is no transition that is due and not claimed, or the workers of this process have
         another conductor group or lack the node's driver.
-    :raises failures.NodeNotFound: there is no such node.
     """
     with service.write() as connection:
         node = take(connection, uuid, *_CLAIMED)
@@ -190,7 +189,6 @@ def begin(service: Parts, claim: Lease, planned: Sequence[dict[str, Any]]) -> bo
 
     :param planned: the steps in their order, at least one.
     :returns: whether the claim was still valid. If not, nothing is changed.
-    :raises failures.NodeNotFound: there is no such node.
     """
     with service.write() as connection:
         node = take(connection, claim.node)

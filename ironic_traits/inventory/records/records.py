@@ -57,7 +57,6 @@ def get(context: Context, grant: Grant, kind: Kind, fields: tuple[str, ...]) -> 
     :param grant: Grant for the record.
     :param fields: names of the fields.
     :returns: a row with these fields.
-    :raises failures.RecordNotFound: there is no such record.
     """
     with context.read() as connection:
         return read(connection, kind, grant.ident, columns(context, kind, fields))
@@ -68,7 +67,6 @@ def owner(context: Context, kind: Kind, ident: str) -> sa.Row:
 
     :param ident: uuid; or name, if the kind has names.
     :returns: a row with ``owner`` and ``lessee``.
-    :raises failures.RecordNotFound: there is no such record.
     """
     table = kind.table
     statement = sa.select(tables.nodes.c.owner, tables.nodes.c.lessee).join(
@@ -176,7 +174,6 @@ def update(
         is called under the lock, and again if the transaction is retried.
     :param fields: names of the fields to return.
     :returns: a row with these fields.
-    :raises failures.RecordNotFound: there is no such record.
     :raises failures.RecordMirrored: it is mirrored from a cloud.
     :raises failures.NodeLocked: a worker holds the lock of its node.
     :raises failures.Failure: as ``create``, ``change`` and ``_check_target`` raise it.
@@ -227,7 +224,6 @@ def delete(context: Context, kind: Kind, ident: str) -> None:
     """Delete a record.
 
     :param ident: uuid; or name, if the kind has names.
-    :raises failures.RecordNotFound: there is no such record.
     :raises failures.NodeLocked: a worker holds the lock of its node.
     :raises failures.NotEmpty: it is a chassis with nodes, or a portgroup with ports.
     :raises failures.Failure: what the kind's ``decide`` raises.
@@ -265,7 +261,6 @@ def lock(connection: sa.Connection, kind: Kind, ident: str) -> sa.Row:
     :param connection: connection of a writer.
     :param ident: uuid; or name, if the kind has names.
     :returns: a row with all columns.
-    :raises failures.RecordNotFound: there is no such record.
     :raises failures.NodeLocked: a worker holds the lock of its node.
     """
     return _take(connection, kind, ident).record

@@ -54,7 +54,6 @@ def owner(context: Context, ident: str) -> sa.Row:
 
     :param ident: uuid or name of the runbook.
     :returns: a row with ``owner`` and ``public``.
-    :raises failures.RecordNotFound: there is no such runbook.
     """
     return _read(context, ident, (tables.runbooks.c.owner, tables.runbooks.c.public))
 
@@ -69,7 +68,6 @@ def expanded(
     :param node: the node's columns by name, and ``traits``.
     :param verb: 'clean' or 'service', if the arguments have a runbook.
     :param arguments: {name: value}; ``runbook`` is the uuid or the name of a runbook.
-    :raises failures.RecordNotFound: there is no such runbook.
     :raises failures.InvalidInput: the runbook is not for the node.
     """
     if 'runbook' not in arguments:
@@ -120,7 +118,6 @@ def traits(context: Context, ident: str) -> list[str]:
     """Return the traits of a runbook, sorted.
 
     :param ident: uuid or name of the runbook.
-    :raises failures.RecordNotFound: there is no such runbook.
     """
     return _read(context, ident, (_TRAITS,)).traits
 
@@ -131,7 +128,6 @@ def replace_traits(context: Context, ident: str, names: Iterable[str]) -> None:
     """Replace the traits of a runbook.
 
     :param ident: uuid or name of the runbook.
-    :raises failures.RecordNotFound: there is no such runbook.
     """
     with context.write() as connection:
         runbook_id = records.lock(connection, RUNBOOKS, ident).id
@@ -145,7 +141,6 @@ def add_trait(context: Context, ident: str, name: str) -> None:
     """Add a trait to a runbook, unless the runbook has it already.
 
     :param ident: uuid or name of the runbook.
-    :raises failures.RecordNotFound: there is no such runbook.
     """
     with context.write() as connection:
         _insert(connection, records.lock(connection, RUNBOOKS, ident).id, [name])
@@ -158,7 +153,6 @@ def remove_traits(context: Context, ident: str, name: str | None = None) -> None
 
     :param ident: uuid or name of the runbook.
     :param name: the trait; None for all traits.
-    :raises failures.RecordNotFound: there is no such runbook.
     """
     with context.write() as connection:
         statement = _delete(records.lock(connection, RUNBOOKS, ident).id)

@@ -137,10 +137,7 @@ def count(
 
 
 def count_all(service: Any, flavors: Sequence[Flavor]) -> list[tuple[str, Figures]]:
-    """Return the figures of each flavor, of all nodes: [(name, Figures), …].
-
-    :param service: ironic_traits.service.Service.
-    """
+    """Return the figures of each flavor, of all nodes: [(name, Figures), …]."""
     with service.node_index.now(service) as view:
         nodes = Nodes(None, Grant(()), view, _exclusions(service))
         return [(flavor.name, nodes.figures(nodes.matching(flavor.node_request))) for flavor in flavors]

@@ -86,7 +86,6 @@ def list_all(context: Context, grant: Grant) -> list[str]:
 
     :param grant: Grant for the node.
     :returns: [name, …], sorted.
-    :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
         return read(connection, grant.ident, (JOINED,)).traits
@@ -96,7 +95,6 @@ def details(context: Context, grant: Grant) -> Details:
     """Return the traits of a node with their sources, the foreign traits of its provider, and its vetoes.
 
     :param grant: Grant for the node.
-    :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
         node = read(connection, grant.ident, (tables.nodes.c.id,))
@@ -148,10 +146,8 @@ def adding_names(
 def replace(context: Context, ident: str, requested_traits: Collection[str], source: str | None = None) -> Written:
     """Set the traits of a node, or the traits that a source holds on it.
 
-    :param ident: uuid or name of the node.
     :param requested_traits: valid traits in any order; duplicates are ignored.
     :param source: name of the source; None for a plain write.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.TooManyTraits: the node would have more than ``[inventory] max_traits_per_node`` traits. Nothing
         is changed.
@@ -167,10 +163,8 @@ def replace(context: Context, ident: str, requested_traits: Collection[str], sou
 def add(context: Context, ident: str, name: str, source: str | None = None) -> Written:
     """Add a trait to a node, unless the source holds it already.
 
-    :param ident: uuid or name of the node.
     :param name: a valid trait.
     :param source: name of the source; None for a plain write.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.TooManyTraits: the node has ``[inventory] max_traits_per_node`` traits; nothing is changed.
     :raises failures.TraitVetoed: the trait is vetoed, and the source is not the operator.
@@ -188,10 +182,8 @@ def add(context: Context, ident: str, name: str, source: str | None = None) -> W
 def remove(context: Context, ident: str, name: str, source: str | None = None) -> Written:
     """Remove a trait from a node, or a source's hold on it.
 
-    :param ident: uuid or name of the node.
     :param name: any string, a valid trait or not.
     :param source: name of the source; None for a plain write.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.TraitNotFound: the node does not have the trait.
     :raises failures.TraitNotHeld: the node has the trait, but not from the source.
@@ -212,9 +204,7 @@ def remove(context: Context, ident: str, name: str, source: str | None = None) -
 def remove_all(context: Context, ident: str, source: str | None = None) -> Written:
     """Remove all traits of a node, or all traits that a source holds on it.
 
-    :param ident: uuid or name of the node.
     :param source: name of the source; None for a plain write.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.SourceNotFound: the source holds none of the node's traits.
     """
@@ -230,9 +220,7 @@ def remove_all(context: Context, ident: str, source: str | None = None) -> Writt
 def lift_veto(context: Context, ident: str, name: str) -> Written:
     """Lift the veto of a trait, without adding the trait.
 
-    :param ident: uuid or name of the node.
     :param name: any string, a valid trait or not.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.VetoNotFound: the trait is not vetoed.
     """
@@ -292,7 +280,6 @@ def _write(
     """Write an edit of a node's traits, with its history entry, and update the node's provider.
 
     :param requested_traits: names that the client adds to the node.
-    :param ident: uuid or name of the node.
     :param source: name of the source; None for a plain write.
     :param decide: function (node, its traits, hold of new traits) that returns the Edit. It is called under the node's
         lock, and again if the transaction is retried.
@@ -326,10 +313,8 @@ def _take(connection: sa.Connection, ident: str, adds: bool) -> sa.Row:
 
     The traits of a node must not change while a worker deploys or cleans it.
 
-    :param ident: uuid or name of the node.
     :param adds: whether standard traits may be added to the node.
     :returns: a row for ``trait_store.read``.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     """
     node = lock(connection, ident, tables.nodes.c.reservation, MOMENT, *trait_store.columns(connection, adds))

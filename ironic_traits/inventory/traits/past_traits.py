@@ -20,7 +20,6 @@ def list_all(context: Context, grant: Grant, at: datetime.datetime) -> list[str]
     :param grant: Grant for the node.
     :param at: datetime in UTC, without a time zone.
     :returns: [name, …], sorted.
-    :raises failures.NodeNotFound: there is no such node.
     :raises failures.InvalidInput: the time is in the future.
     :raises failures.TraitsNotKnown: the history of the node begins later.
     """

@@ -41,7 +41,6 @@ _LOG_EVERY = 5000
 class EditEffects:
     """The changes of an edit on all selected nodes.
 
-    :param edit: BulkEdit.
     :param limit: maximum number of traits of a node.
     :param most: maximum number of nodes in each of the lists.
     :ivar matched: number of nodes that are selected.

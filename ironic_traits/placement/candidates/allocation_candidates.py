@@ -104,7 +104,6 @@ def _shown(search: Search, candidates: Sequence[Candidate]) -> Candidates:
     """Return candidates with uuids and names instead of ids, and summaries of the trees that they take from.
 
     :param candidates: [matching.combinations.Candidate, …].
-    :returns: Candidates.
     """
     names = {class_id: name for name, class_id in search.class_ids.items()}
     shown = []
