@@ -5,17 +5,21 @@ lessee of the node. This module checks those rules. If the caller may not see th
 caller may see it, but not use it in this way, the response is 403.
 """
 
+from collections.abc import Collection
+
+import sqlalchemy as sa
+
 from ironic_traits import failures
 from ironic_traits.api.v1 import node_ident
-from ironic_traits.context import target_of
+from ironic_traits.context import Context, Grant, target_of
 from ironic_traits.inventory.nodes import nodes
 from ironic_traits.inventory.records import records
+from ironic_traits.inventory.records.record_kinds import Kind
 
 
-def node(context, grant, text):
+def node(context: Context, grant: Grant, text: str) -> Grant:
     """Return the grant for one node, if policy allows the request for it: ``of`` of ``expose``.
 
-    :param grant: ironic_traits.context.Grant.
     :param text: the uuid or the name in the request.
     :raises failures.InvalidIdent: the text can be neither.
     :raises failures.NodeNotFound: there is no such node that the caller may see.
@@ -27,7 +31,7 @@ def node(context, grant, text):
     return grant.of(ident)
 
 
-def visible_node(context, text):
+def visible_node(context: Context, text: str) -> None:
     """Raise NodeNotFound unless the caller may see a node: ``within`` of ``expose``.
 
     :param text: the uuid or the name in the request.
@@ -38,11 +42,10 @@ def visible_node(context, text):
         node(context, grant, text)
 
 
-def check_all(context, grant, rules):
+def check_all(context: Context, grant: Grant, rules: Collection[str]) -> None:
     """Raise unless all of the rules allow the request for a node.
 
     :param grant: ironic_traits.context.Grant of the node.
-    :param rules: names of policy rules.
     :raises failures.NodeNotFound: there is no such node that the caller may see.
     :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
     """
@@ -54,11 +57,9 @@ def check_all(context, grant, rules):
             context.can(rule, target=target)
 
 
-def record(context, grant, kind, ident):
+def record(context: Context, grant: Grant, kind: Kind, ident: str) -> Grant:
     """Return the grant for a record that belongs to a node, if policy allows the request for it.
 
-    :param grant: ironic_traits.context.Grant.
-    :param kind: ironic_traits.inventory.records.record_kinds.Kind.
     :raises failures.RecordNotFound: there is no such record that the caller may see.
     :raises failures.Forbidden: the caller may see the record, but policy does not allow the request.
     """
@@ -68,10 +69,9 @@ def record(context, grant, kind, ident):
     return grant.of(ident)
 
 
-def new_record(context, grant, node_uuid):
+def new_record(context: Context, grant: Grant, node_uuid: str) -> None:
     """Raise unless policy allows the caller to create a record of a node.
 
-    :param grant: ironic_traits.context.Grant.
     :raises failures.InvalidInput: there is no such node that the caller may see.
     :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
     """
@@ -84,7 +84,7 @@ def new_record(context, grant, node_uuid):
         check(context, grant, owner, missing)
 
 
-def check(context, grant, owner, missing):
+def check(context: Context, grant: Grant, owner: sa.Row, missing: failures.Failure) -> None:
     """Raise unless one of the rules of a grant allows the request for a node.
 
     :param owner: row with ``owner`` and ``lessee`` of the node.

@@ -6,9 +6,11 @@ Each of these resources declares a Records, from which ``record_controllers`` de
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import orjson
+import sqlalchemy as sa
 from oslo_utils import uuidutils
 
 from ironic_traits import failures, spelling
@@ -17,8 +19,11 @@ from ironic_traits.api import body as request_body
 from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.api.v1.node_fields import FIELDS_SINCE
+from ironic_traits.context import Context, Grant
+from ironic_traits.inventory.core.paging import Page, Rows
 from ironic_traits.inventory.records import records
 from ironic_traits.inventory.records.record_kinds import Kind
+from ironic_traits.resources.fields import Resource
 from ironic_traits.uuids import canonical
 
 #: Query parameters of one record, and of a list.
@@ -26,7 +31,7 @@ FIELDS_QUERY = {'fields': [types.Names()]}
 LIST_QUERY = {**paging.QUERY, **FIELDS_QUERY, 'detail': types.BOOLEAN}
 
 
-def _no_check(context, old, new):
+def _no_check(context: Context, old: dict[str, Any], new: dict[str, Any]) -> None:
     """Accept every change: the default of ``Records.check``."""
 
 
@@ -34,7 +39,7 @@ def _no_check(context, old, new):
 class Records:
     """A resource of stored records.
 
-    :ivar kind: ironic_traits.inventory.records.record_kinds.Kind of the records.
+    :ivar kind: the kind of the records.
     :ivar rule: what the names of its policy rules begin with.
     :ivar returns: WSME type of a record in a response.
     :ivar body: WSME type of the fields that clients may set.
@@ -59,37 +64,37 @@ class Records:
     views: dict[str, Callable] = dataclasses.field(default_factory=dict)
 
     @property
-    def resource(self):
+    def resource(self) -> Resource:
         """The table of its fields."""
         return self.kind.resource
 
     @property
-    def path(self):
+    def path(self) -> str:
         """The path below /v1."""
         return self.resource.path
 
     @property
-    def served_since(self):
+    def served_since(self) -> int:
         """The minor version that brought the resource."""
         return self.resource.served_since
 
     @functools.cached_property
-    def since(self):
+    def since(self) -> dict[str, int]:
         """{field, or key of links: the minor version that brought it}, in the order in which they are shown."""
         return {**self.resource.since, 'links': self.served_since, **self.resource.links}
 
     @property
-    def list_rule(self):
+    def list_rule(self) -> str:
         """The name of the policy rule of its list."""
         return f'{self.rule}:{self.list_action}'
 
     @property
-    def ident_name(self):
+    def ident_name(self) -> str:
         """The name of the path parameter for one record."""
         return f'{self.resource.singular.split()[-1]}_{"uuid" if self.resource.names_since is None else "ident"}'
 
     @functools.cached_property
-    def page_type(self):
+    def page_type(self) -> type:
         """The WSME type of a page."""
         name = self.returns.__name__
         attributes = {
@@ -100,21 +105,20 @@ class Records:
         return type(f'{name}List' if name.endswith('s') else f'{name}s', (types.Base,), attributes)
 
     @functools.cached_property
-    def query(self):
+    def query(self) -> dict[str, Any]:
         """The query parameters of a list: {parameter: type}."""
         return {**LIST_QUERY, **arguments.query(self.resource)}
 
-    def page(self, context, grant, query, detail=False):
+    def page(self, context: Context, grant: Grant, query: dict[str, Any], detail: bool = False) -> dict[str, Any]:
         """Return a page of records, with a link to the next page.
 
-        :param grant: ironic_traits.context.Grant.
         :param query: {query parameter: value}: LIST_QUERY, and filters as ``inventory.records.records.find`` takes
             them.
         :param detail: whether the path asks for all fields.
         :raises failures.VersionTooLow: a parameter needs a later version.
         :raises failures.InvalidInput: the parameters contradict each other.
         """
-        selection = {name: query.pop(name) for name in ('fields', 'detail') if name in query}
+        selection: dict[str, Any] = {name: query.pop(name) for name in ('fields', 'detail') if name in query}
         names = self._listed(context, selection, detail)
         page = paging.page(context, query, self.kind.sortable, self._check_field)
         self.check_filters(context, query)
@@ -125,15 +129,17 @@ class Records:
         show = self._presenter(context, names, 'fields' in selection)
         return paging.document(context, page, found, self.resource.page_key, show)
 
-    def find(self, context, grant, fields, filters, page):
+    def find(
+        self, context: Context, grant: Grant, fields: tuple[str, ...], filters: dict[str, Any], page: Page
+    ) -> Rows:
         """Return the rows of a page, as ``inventory.records.records.find`` does."""
         return records.find(context, grant, self.kind, fields, filters, page)
 
-    def check_filters(self, context, query):
+    def check_filters(self, context: Context, query: dict[str, Any]) -> None:
         """Raise VersionTooLow unless the version of the request has the filters of a query."""
         arguments.check_versions(context, self.resource, query)
 
-    def show(self, context, grant, fields=None):
+    def show(self, context: Context, grant: Grant, fields: Sequence[Sequence[str]] | None = None) -> dict[str, Any]:
         """Return one record.
 
         :param grant: ironic_traits.context.Grant of the record.
@@ -143,7 +149,7 @@ class Records:
         row = records.get(context, grant, self.kind, self._columns(names))
         return self._presenter(context, names, fields is not None)(row)
 
-    def create(self, context, grant, body):
+    def create(self, context: Context, grant: Grant, body: types.Base) -> Response:
         """Create a record from a body, and return the response."""
         values = self.new_values(context, body)
         if self.kind.has_node:
@@ -152,7 +158,7 @@ class Records:
         row = records.create(context, self.kind, values, self._columns(names))
         return Response(self._presenter(context, names)(row), status=201, location=f'/v1/{self.path}/{row.uuid}')
 
-    def new_values(self, context, body):
+    def new_values(self, context: Context, body: types.Base) -> dict[str, Any]:
         """Return the values of a new record, as ``inventory.records.records.create`` takes them.
 
         :raises failures.Failure: a field is invalid or missing, or needs a later version.
@@ -166,7 +172,7 @@ class Records:
         self.check(context, {}, values)
         return values
 
-    def shown(self, context, rows):
+    def shown(self, context: Context, rows: Iterable[sa.Row]) -> list[dict[str, Any]]:
         """Return records with all their fields, as in a response.
 
         :param rows: as ``inventory.records.records.find_by_nodes`` returns them for ``columns``.
@@ -174,21 +180,20 @@ class Records:
         show = self._presenter(context, self._all(context))
         return [show(row) for row in rows]
 
-    def columns(self, context):
+    def columns(self, context: Context) -> tuple[str, ...]:
         """Return the names of the columns of all fields, a tuple."""
         return self._columns(self._all(context))
 
-    def change(self, context, grant, operations):
+    def change(self, context: Context, grant: Grant, operations: Sequence[types.PatchOperation]) -> dict[str, Any]:
         """Apply a JSON patch to a record, and return the record.
 
         :param grant: ironic_traits.context.Grant of the record.
-        :param operations: [types.PatchOperation, …].
         """
         for operation in operations:
             self._check_field(context, patch.field(operation))
         plain_operations = [patch.plain(operation, self.kind.settable) for operation in operations]
 
-        def change(old):
+        def change(old: dict[str, Any]) -> dict[str, Any]:
             new = self._settable(request_body.typed(self.body, patch.apply(old, plain_operations)))
             if self.kind.has_node and new['node_uuid'] != old['node_uuid']:
                 access.new_record(context, grant, new['node_uuid'])
@@ -199,14 +204,13 @@ class Records:
         row = records.update(context, self.kind, grant.ident, change, self._columns(names))
         return self._presenter(context, names)(row)
 
-    def delete(self, context, grant):
+    def delete(self, context: Context, grant: Grant) -> None:
         """Delete a record."""
         records.delete(context, self.kind, grant.ident)
 
-    def allowed(self, context, grant, text):
+    def allowed(self, context: Context, grant: Grant, text: str) -> Grant:
         """Return the grant for a record, if policy allows the request for it: ``of`` of ``expose``.
 
-        :param grant: ironic_traits.context.Grant.
         :param text: its uuid or name in the request.
         :raises failures.Failure: as ``ident`` and ``access.record`` do.
         """
@@ -216,7 +220,7 @@ class Records:
             raise context.forbidden(grant.rules[0])
         return grant.of(self.ident(context, text))
 
-    def ident(self, context, text):
+    def ident(self, context: Context, text: str) -> str:
         """Return the uuid (in lower case, with dashes) or the name of a record in a request.
 
         :raises failures.InvalidInput: the text can be neither.
@@ -232,9 +236,9 @@ class Records:
             raise failures.RecordNotFound(what=self.kind.what.capitalize(), ident=text)
         return text
 
-    def _listed(self, context, selection, detail):
+    def _listed(self, context: Context, selection: dict[str, Any], detail: bool) -> tuple[str, ...]:
         if selection.get('detail') is not None:
-            context.needs(self.resource.detail_since, "the argument 'detail'")
+            context.needs(self.resource.detail_since or 0, "the argument 'detail'")
         if detail or selection.get('detail'):
             if 'fields' in selection:
                 raise failures.InvalidInput(reason="Can't fetch a subset of fields with 'detail' set")
@@ -243,10 +247,10 @@ class Records:
             self._selected(context, selection['fields']) if 'fields' in selection else (*self.resource.listed, 'links')
         )
 
-    def _all(self, context):
+    def _all(self, context: Context) -> tuple[str, ...]:
         return tuple(name for name, since in self.since.items() if since <= context.minor)
 
-    def _selected(self, context, lists):
+    def _selected(self, context: Context, lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
         context.needs(FIELDS_SINCE, "the argument 'fields'")
         names = tuple(dict.fromkeys(name for names in lists for name in names))
         for name in names:
@@ -257,15 +261,17 @@ class Records:
             raise failures.InvalidInput(reason="The argument 'fields' does not name any field.")
         return names
 
-    def _check_field(self, context, name):
+    def _check_field(self, context: Context, name: str) -> None:
         context.needs(self.since.get(name, 1), f"the field '{name}'")
 
-    def _columns(self, names):
+    def _columns(self, names: Iterable[str]) -> tuple[str, ...]:
         # The uuid is always needed, for the links and for the next page.
         stored = (name for name in names if name in self.kind.table.c or name in self.kind.computed)
         return ('uuid', *(name for name in stored if name != 'uuid'))
 
-    def _presenter(self, context, names, is_selection=False):
+    def _presenter(
+        self, context: Context, names: Sequence[str], is_selection: bool = False
+    ) -> Callable[[sa.Row], dict[str, Any]]:
         """Return a function that turns a row into a record for the response.
 
         :param is_selection: whether ``fields`` selects the names.
@@ -278,7 +284,7 @@ class Records:
             name: get(row) for name, get in getters if name not in optional or getattr(row, name) is not None
         }
 
-    def _getter(self, context, name):
+    def _getter(self, context: Context, name: str) -> Callable[[sa.Row], Any]:
         """Return a function that returns a field of a row for the response."""
         if name == 'links':
             return lambda row: context.links(self.path, row.uuid)
@@ -296,7 +302,7 @@ class Records:
             return lambda row: orjson.Fragment(value(row))
         return value
 
-    def _settable(self, body):
+    def _settable(self, body: types.Base) -> dict[str, Any]:
         """Return the settable fields of a record from a body, with defaults for the fields that it does not have.
 
         :raises failures.InvalidInput: a required field is missing.
@@ -309,7 +315,7 @@ class Records:
         return self.kind.settable | values
 
 
-def parse_node(context, ident):
+def parse_node(context: Context, ident: str) -> str:
     """Return the uuid or the name of a node in a query.
 
     :raises failures.VersionTooLow: it is a name, and the version of the request does not have names.
