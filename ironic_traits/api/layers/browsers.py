@@ -10,9 +10,15 @@ import ipaddress
 import re
 import socket
 import urllib.parse
+from collections.abc import Callable
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+from oslo_config import cfg
 
 from ironic_traits import failures
 from ironic_traits.api import exceptions
+from ironic_traits.api.layers.logins import Logins
 from ironic_traits.api.resource import READS
 
 _JSON = re.compile(r'application/([a-z0-9.-]+\+)?json\s*(;|$)', re.IGNORECASE)
@@ -30,18 +36,18 @@ class Origins:
     :param conf: ConfigOpts.
     """
 
-    def __init__(self, inside, conf):
+    def __init__(self, inside: Callable | Logins, conf: cfg.ConfigOpts) -> None:
         self._inside = inside
         self._public = _host(conf.api.public_endpoint or '')
         self._allowed = {origin.rstrip('/').lower() for origin in conf.cors.allowed_origin or ()}
 
-    def __call__(self, environ, start_response):
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         if environ['REQUEST_METHOD'] not in READS and not self._is_own(environ):
             failure = failures.OriginNotAllowed(origin=environ.get('HTTP_ORIGIN', 'unknown'))
             return exceptions.answer(environ, failure)(environ, start_response)
         return self._inside(environ, start_response)
 
-    def _is_own(self, environ):
+    def _is_own(self, environ: WSGIEnvironment) -> bool:
         """Whether the request is of a page of this service, of an allowed one, or of no page."""
         site, origin = environ.get('HTTP_SEC_FETCH_SITE'), environ.get('HTTP_ORIGIN', '').lower()
         # A page cannot set this header. "none" is a request that the user has made.
@@ -55,7 +61,7 @@ class Origins:
         return site is None and host is not None and host in own
 
 
-def _host(url):
+def _host(url: str) -> Any:
     """Return the host and the port of a URL, (name, number); None if it has none."""
     try:
         parts = urllib.parse.urlsplit(url)
@@ -71,7 +77,7 @@ class Browsers:
     :param conf: ConfigOpts.
     """
 
-    def __init__(self, inside, conf):
+    def __init__(self, inside: Callable, conf: cfg.ConfigOpts) -> None:
         self._inside = Origins(inside, conf)
         self._any_host = conf.api.auth_strategy != 'noauth'
         public = urllib.parse.urlsplit(conf.api.public_endpoint or '').hostname
@@ -80,13 +86,13 @@ class Browsers:
         # Clients use few different names.
         self._is_allowed = functools.lru_cache(maxsize=256)(self._is_trusted)
 
-    def __call__(self, environ, start_response):
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         failure = self._failure(environ)
         if failure:
             return exceptions.answer(environ, failure)(environ, start_response)
         return self._inside(environ, start_response)
 
-    def _failure(self, environ):
+    def _failure(self, environ: WSGIEnvironment) -> Any:
         """Return the failure that refuses a request; None if it is allowed."""
         host = environ.get('HTTP_HOST', '')
         if not _HOST.fullmatch(host):
@@ -97,7 +103,7 @@ class Browsers:
             return failures.UnsupportedMediaType(content_type=environ.get('CONTENT_TYPE') or 'no Content-Type')
         return None
 
-    def _is_trusted(self, host):
+    def _is_trusted(self, host: str) -> bool:
         """Whether nobody else can control the host name of a Host header.
 
         That is so for IP addresses, for names without a dot (which only the local network resolves), for names below
@@ -116,5 +122,5 @@ class Browsers:
         return True
 
 
-def _has_body(environ):
+def _has_body(environ: WSGIEnvironment) -> bool:
     return environ.get('CONTENT_LENGTH') not in (None, '', '0') or 'HTTP_TRANSFER_ENCODING' in environ

@@ -1,13 +1,16 @@
 """What caches between a client and the service may keep: never the answer to one user for another."""
 
 import functools
+from typing import Any
+
+from ironic_traits.api.protocols import Protocol
 
 #: The headers of a request that say who asks.
 _IDENTITY = 'X-Auth-Token, Authorization'
 
 
 @functools.cache
-def headers(protocol, is_public):
+def headers(protocol: Protocol, is_public: bool) -> list[tuple[Any, ...]]:
     """Return the headers about caches of a response: [(name, value), …], which the caller does not change.
 
     :param protocol: ironic_traits.api.protocols.Protocol.
@@ -17,7 +20,7 @@ def headers(protocol, is_public):
     return [protocol.vary] if is_public else [(name, f'{value}, {_IDENTITY}'), *protocol.cached]
 
 
-def joined(own, common):
+def joined(own: list[tuple[Any, ...]], common: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return the headers of a response, [(name, value), …].
 
     The Cache-Control of the route counts. There is one Vary, because the CORS middleware keeps only one.

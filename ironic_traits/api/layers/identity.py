@@ -1,6 +1,9 @@
 """Authentication of requests before they reach their route, as [api] auth_strategy says."""
 
 import logging
+from collections.abc import Callable
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import bcrypt
 from oslo_config import cfg
@@ -13,7 +16,7 @@ from ironic_traits.api.resource import CONTEXT
 LOG = logging.getLogger(__name__)
 
 
-def authenticate(application, conf):
+def authenticate(application: Callable, conf: cfg.ConfigOpts) -> Callable:
     """Wrap an application with authentication.
 
     Requests for public paths are not authenticated.
@@ -24,7 +27,7 @@ def authenticate(application, conf):
     :raises oslo_config.cfg.Error: the authentication options are missing or invalid.
     """
 
-    def identified(environ, start_response):
+    def identified(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         environ[CONTEXT] = environ[CONTEXT].identified(environ)
         return application(environ, start_response)
 
@@ -37,20 +40,20 @@ def authenticate(application, conf):
     else:
         return application
 
-    def respond(environ, start_response):
+    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         is_public = environ[CONTEXT].protocol.is_public(conf.api.serve, environ['PATH_INFO'])
         return (application if is_public else protected)(environ, start_response)
 
     return respond
 
 
-def _with_token(application, conf):
+def _with_token(application: Any, conf: cfg.ConfigOpts) -> Any:
     """Return an application that requires a valid keystone token."""
     # Imported late: keystonemiddleware is slow to import, and needed only with keystone.
     from keystoneauth1.exceptions import ClientException
     from keystonemiddleware import auth_token
 
-    def scoped(environ, start_response):
+    def scoped(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         # With a service token, keystonemiddleware reports the scope of that token instead of the user's.
         token = environ['keystone.token_info']['token']
         environ['HTTP_OPENSTACK_SYSTEM_SCOPE'] = 'all' if (token.get('system') or {}).get('all') else None
@@ -66,7 +69,7 @@ def _with_token(application, conf):
         if path:
             _check_readable(path, f'[keystone_authtoken] {name}')
 
-    def respond(environ, start_response):
+    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         try:
             return middleware(environ, start_response)
         except ClientException as error:
@@ -77,7 +80,7 @@ def _with_token(application, conf):
     return respond
 
 
-def _check_plugin(conf):
+def _check_plugin(conf: cfg.ConfigOpts) -> None:
     """Raise cfg.Error unless auth_type names an authentication plugin that is installed."""
     from keystoneauth1 import loading
 
@@ -91,7 +94,7 @@ def _check_plugin(conf):
         raise cfg.Error(f'[{group}] auth_type = {name}: no such keystoneauth plugin is installed')
 
 
-def _with_password(application, conf):
+def _with_password(application: Any, conf: cfg.ConfigOpts) -> Any:
     """Return an application that requires a user of the file of users, and the right password."""
     from oslo_middleware import basic_auth, exceptions
 
@@ -105,7 +108,7 @@ def _with_password(application, conf):
     except (OSError, exceptions.ConfigInvalid, exc.HTTPError) as error:
         raise cfg.Error(f'{option} = {path}: {error}') from error
 
-    def respond(environ, start_response):
+    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         try:
             token = basic_auth.parse_header(environ)
             user = _authenticate(path, *basic_auth.parse_token(token))
@@ -123,7 +126,7 @@ def _with_password(application, conf):
     return respond
 
 
-def _check_readable(path, option):
+def _check_readable(path: Any, option: Any) -> None:
     """Raise cfg.Error with the reason if the file of an option cannot be read."""
     try:
         open(path, 'rb').close()
@@ -131,7 +134,7 @@ def _check_readable(path, option):
         raise cfg.Error(f'{option} = {path}: cannot be read: {error.strerror}') from error
 
 
-def _users(path):
+def _users(path: Any) -> Any:
     """Return the lines of the file of users that have a user.
 
     :raises OSError: the file cannot be read.
@@ -143,7 +146,7 @@ def _users(path):
         raise OSError('it is not text in UTF-8') from error
 
 
-def _authenticate(path, user, password):
+def _authenticate(path: Any, user: Any, password: Any) -> Any:
     """Return the user, if the password is right.
 
     ``basic_auth.authenticate`` returns at once for a user that is not in the file, which reveals the user names. This
@@ -165,13 +168,13 @@ def _authenticate(path, user, password):
     return user
 
 
-def _with_trusted_headers(application):
+def _with_trusted_headers(application: Callable) -> Callable:
     """Return an application that trusts the identity headers of a request, like Placement's noauth2.
 
     This is for tests of policies.
     """
 
-    def respond(environ, start_response):
+    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         token = environ.get('HTTP_X_AUTH_TOKEN')
         if token is None:
             return exc.HTTPUnauthorized()(environ, start_response)

@@ -7,6 +7,9 @@ So the service sends the password on to the keystone that it validates tokens wi
 import json
 import logging
 from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+from oslo_config import cfg
 
 from ironic_traits import failures
 from ironic_traits.api import exceptions
@@ -29,10 +32,10 @@ class Logins:
     :param conf: ConfigOpts.
     """
 
-    def __init__(self, conf):
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
 
-    def __call__(self, environ, start_response):
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         methods = {'GET': self._show, 'POST': self._create, 'DELETE': self._revoke}
         if self._conf.api.auth_strategy != 'keystone':
             del methods['POST'], methods['DELETE']
@@ -47,7 +50,7 @@ class Logins:
         start_response('200 OK', [*headers, ('Content-Length', str(len(body)))])
         return [body]
 
-    def _show(self, environ):
+    def _show(self, environ: WSGIEnvironment) -> Any:
         columns = {
             name: {
                 'label': column.label,
@@ -60,7 +63,7 @@ class Logins:
         flags = {each.argument: each.words for each in NODES.list_filters.values() if each.words}
         return {'auth_strategy': self._conf.api.auth_strategy, 'columns': columns, 'flags': flags}
 
-    def _create(self, environ):
+    def _create(self, environ: WSGIEnvironment) -> Any:
         """Return a new token, and what it is for, from the user and the password in the body."""
         from keystoneauth1 import exceptions as errors
         from keystoneauth1.identity import generic
@@ -95,7 +98,7 @@ class Logins:
             'roles': sorted(access.role_names),
         }
 
-    def _revoke(self, environ):
+    def _revoke(self, environ: WSGIEnvironment) -> Any:
         """Revoke the token of the request."""
         from keystoneauth1 import discover
         from keystoneauth1 import exceptions as errors
@@ -114,13 +117,13 @@ class Logins:
             raise failures.IdentityUnavailable from error
         return {}
 
-    def _auth_url(self):
+    def _auth_url(self) -> Any:
         from keystoneauth1 import loading
 
         plugin: Any = loading.load_auth_from_conf_options(self._conf, 'keystone_authtoken')
         return plugin.auth_url
 
-    def _session(self):
+    def _session(self) -> Any:
         """Return a session with the options by which tokens are validated."""
         from keystoneauth1 import session
 
@@ -132,7 +135,7 @@ class Logins:
         )
 
 
-def _body(environ):
+def _body(environ: WSGIEnvironment) -> Any:
     """Return the body of a login: {key: value}.
 
     :raises failures.InvalidInput: it is not JSON, or has wrong keys or values.

@@ -10,6 +10,9 @@ import logging
 import os
 import pathlib
 import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import prometheus_client
 import sqlalchemy as sa
@@ -31,6 +34,7 @@ from ironic_traits.inventory.search import capacity
 from ironic_traits.inventory.search.capacity import Flavor
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching import requests
+from ironic_traits.service import Service
 from ironic_traits.version import version
 
 LOG = logging.getLogger(__name__)
@@ -51,7 +55,7 @@ class Metrics:
     :param service: ironic_traits.service.Service.
     """
 
-    def __init__(self, inside, service):
+    def __init__(self, inside: Any, service: Service) -> None:
         self._inside = inside
         self._service = service
         self._registry = own = registry.CollectorRegistry()
@@ -68,13 +72,13 @@ class Metrics:
         _watch_connections(service.database, own)
         self._flavors = _flavors(service.conf)
 
-    def __call__(self, environ, start_response):
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         if environ['PATH_INFO'] == '/metrics':
             return self._show(environ, start_response)
         started_at = time.monotonic()
         statuses = []
 
-        def start(status, headers, exc_info=None):
+        def start(status: Any, headers: Any, exc_info: Any = None) -> Any:
             statuses.append(status[:3])
             return start_response(status, headers, exc_info)
 
@@ -82,7 +86,7 @@ class Metrics:
         self._count(environ, statuses[-1], time.monotonic() - started_at)
         return body
 
-    def _count(self, environ, status, seconds):
+    def _count(self, environ: WSGIEnvironment, status: Any, seconds: Any) -> None:
         api = protocols.of(self._service.conf, environ['PATH_INFO']).name
         method = environ['REQUEST_METHOD']
         # Prometheus keeps each label value forever, so all unknown routes and methods share one value.
@@ -93,7 +97,7 @@ class Metrics:
         if (method, route, status) == _RESERVE:
             self._refused.inc()
 
-    def _show(self, environ, start_response):
+    def _show(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         counters = self._registry
         if _SHARED in os.environ:
             _remove_ended_processes(os.environ[_SHARED])
@@ -105,7 +109,7 @@ class Metrics:
         return prometheus_client.make_wsgi_app(everything)(environ, start_response)
 
 
-def _watch_connections(database, own):
+def _watch_connections(database: Any, own: Any) -> None:
     """Register gauges of the database connections: one of the open ones, one of those in use."""
     for name, description, (more, fewer) in (
         ('open', 'Connections to the database.', ('connect', 'close')),
@@ -126,18 +130,18 @@ def _watch_connections(database, own):
         kept.listen(*(functools.partial(change, gauge.labels(engine), name) for change in (_more, _fewer)))
 
 
-def _more(gauge, name, connection, record, *event):
+def _more(gauge: Any, name: str, connection: sa.Connection, record: Any, *event: Any) -> None:
     record.record_info[name] = True
     gauge.inc()
 
 
-def _fewer(gauge, name, connection, record, *event):
+def _fewer(gauge: Any, name: str, connection: sa.Connection, record: Any, *event: Any) -> None:
     # A connection that failed to reconnect has a second "close" event, which must not be counted.
     if record.record_info.pop(name, False):
         gauge.dec()
 
 
-def _remove_ended_processes(folder):
+def _remove_ended_processes(folder: Any) -> None:
     """Remove the live gauges of processes that have ended. Their counters stay."""
     for path in pathlib.Path(folder).glob('gauge_live*_*.db'):
         pid = int(path.stem.rpartition('_')[2])
@@ -147,22 +151,22 @@ def _remove_ended_processes(folder):
                 multiprocess.mark_process_dead(pid, folder)
 
 
-def _is_up(row):
+def _is_up(row: sa.Row) -> Any:
     return mirror_clouds.state(row) in ('reading', 'following', 'waiting')
 
 
-def _can_write(row):
+def _can_write(row: sa.Row) -> Any:
     return None if row.write_queue is None else row.write_failing_since is None
 
 
 class _Counts:
     """A collector of the metrics that are read from the database for each request."""
 
-    def __init__(self, service, flavors):
+    def __init__(self, service: Service, flavors: Any) -> None:
         self._service = service
         self._flavors = flavors
 
-    def collect(self):
+    def collect(self) -> Iterator[Any]:
         """Yield the version and the metrics from the database. Without the database, yield only the version."""
         yield core.InfoMetricFamily('ironic_traits_build', 'This release.', {'version': version()})
         try:
@@ -190,7 +194,7 @@ class _Counts:
         yield from _of_flavors(of_flavors)
 
 
-def _flavors(conf):
+def _flavors(conf: cfg.ConfigOpts) -> Any:
     """Return the flavors whose nodes are counted, [ironic_traits.inventory.search.capacity.Flavor, …].
 
     :raises oslo_config.cfg.Error: the file cannot be read, or contains anything but flavors.
@@ -210,7 +214,7 @@ def _flavors(conf):
         raise cfg.Error(f'[metrics] flavors_file {path}: {error}') from error
 
 
-def _of_flavors(counted):
+def _of_flavors(counted: Any) -> Iterator[Any]:
     metric = core.GaugeMetricFamily(
         'ironic_traits_flavor_nodes', 'Nodes that match the flavor.', labels=('flavor', 'use')
     )
@@ -253,7 +257,7 @@ _MIRRORS = {
 }
 
 
-def _of_mirrors(rows):
+def _of_mirrors(rows: Sequence[sa.Row]) -> Iterator[Any]:
     for name, (family, description, value) in _MIRRORS.items():
         metric = family(f'ironic_traits_mirror_{name}', description, labels=('cloud',))
         for row in rows:

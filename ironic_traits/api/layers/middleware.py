@@ -9,6 +9,9 @@ import logging
 import re
 import time
 import urllib.parse
+from collections.abc import Callable
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_context import context as oslo_context
 from webob import request as webob_request
@@ -16,10 +19,12 @@ from webob import request as webob_request
 from ironic_traits import failures
 from ironic_traits.api import exceptions
 from ironic_traits.api.layers import caching, request_log, worker_check
+from ironic_traits.api.protocols import Protocol
 from ironic_traits.api.resource import CONTEXT, REFUSED
 from ironic_traits.api.v1 import protocols
 from ironic_traits.context import Context
 from ironic_traits.db.drivers import timeouts
+from ironic_traits.service import Service
 
 LOG = logging.getLogger(__name__)
 
@@ -33,7 +38,7 @@ class Middleware:
     :param service: ironic_traits.service.Service.
     """
 
-    def __init__(self, inside, service):
+    def __init__(self, inside: Callable, service: Service) -> None:
         self._inside = inside
         self._service = service
         self._protocols = protocols.selector(service.conf.api.serve)
@@ -42,10 +47,10 @@ class Middleware:
         self._request_log = request_log.RequestLog(service.conf)
         self._worker_check = worker_check.WorkerCheck(service)
 
-    def __call__(self, environ, start_response):
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         started_at, statuses = time.monotonic(), ['500']
 
-        def start(status, headers, exc_info=None):
+        def start(status: Any, headers: Any, exc_info: Any = None) -> Any:
             statuses.append(status[:3])
             return start_response(status, headers, exc_info)
 
@@ -56,7 +61,7 @@ class Middleware:
             self._request_log.record(environ, statuses[-1], time.monotonic() - started_at)
             self._worker_check.look()
 
-    def _respond(self, environ, start_response):
+    def _respond(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         request_id = oslo_context.generate_request_id()
         protocol = self._protocols(environ['PATH_INFO'])
         minor, failure = protocol.minimum, None
@@ -72,7 +77,7 @@ class Middleware:
             *caching.headers(protocol, protocol.is_public(self._serve, environ['PATH_INFO'])),
         ]
 
-        def start(status, headers, exc_info=None):
+        def start(status: Any, headers: Any, exc_info: Any = None) -> Any:
             LOG.debug('%s %s: %s', environ['REQUEST_METHOD'], environ['PATH_INFO'], status)
             return start_response(status, caching.joined(headers, common_headers), exc_info)
 
@@ -90,7 +95,7 @@ class Middleware:
             # Only a bug gets here: the layers below handle their own exceptions.
             return exceptions.answer_to(environ, error)(environ, start)
 
-    def _context(self, environ, protocol, minor, request_id):
+    def _context(self, environ: WSGIEnvironment, protocol: Protocol, minor: int, request_id: str) -> Context:
         if 'HTTP_HOST' not in environ:
             # An HTTP/1.0 request may have no Host header. Its links get the name of this host.
             conf = self._service.conf
@@ -112,13 +117,13 @@ class Middleware:
 
 # Clients use few different addresses.
 @functools.lru_cache(maxsize=256)
-def _url(scheme, host, script_name):
+def _url(scheme: str, host: str, script_name: str) -> str:
     """Return the URL at which the application is mounted."""
     environ = {'wsgi.url_scheme': scheme, 'HTTP_HOST': host, 'SCRIPT_NAME': script_name}
     return webob_request.Request(environ).application_url
 
 
-def _url_failure(environ):
+def _url_failure(environ: WSGIEnvironment) -> Any:
     """Return the failure of a URL that is not UTF-8 or contains a NUL character; None for any other URL."""
     path, query = environ.get('PATH_INFO', ''), environ.get('QUERY_STRING', '')
     if path.isascii() and not query and '\0' not in path:

@@ -10,9 +10,14 @@ import hashlib
 import importlib.resources
 import pathlib
 import re
+from collections.abc import Callable
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+from oslo_config import cfg
 
 from ironic_traits.api.layers import logins
-from ironic_traits.api.layers.browsers import Origins
+from ironic_traits.api.layers.browsers import Browsers, Origins
 from ironic_traits.api.resource import ROUTE
 
 _FOLDER = pathlib.Path(str(importlib.resources.files('ironic_traits'))) / 'ui'
@@ -50,11 +55,11 @@ class Pages:
     :param conf: ConfigOpts.
     """
 
-    def __init__(self, inside, conf):
+    def __init__(self, inside: Browsers | Callable, conf: cfg.ConfigOpts) -> None:
         self._inside = inside
         self._logins = Origins(logins.Logins(conf), conf)
 
-    def __call__(self, environ, start_response):
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         path = environ['PATH_INFO']
         if path == logins.PATH:
             environ[ROUTE] = path
@@ -71,13 +76,13 @@ class Pages:
         return _serve(environ, start_response, path.removeprefix('/ui/') or 'index.html')
 
 
-def _is_browser(environ):
+def _is_browser(environ: WSGIEnvironment) -> bool:
     """Whether a person opens a URL: browsers name HTML first, and clients of the API do not name it."""
     accept = environ.get('HTTP_ACCEPT', '').lower()
     return environ['REQUEST_METHOD'] in ('GET', 'HEAD') and accept.startswith(('text/html', 'application/xhtml+xml'))
 
 
-def _serve(environ, start_response, path):
+def _serve(environ: WSGIEnvironment, start_response: StartResponse, path: Any) -> Any:
     match = _FILE.fullmatch(path)
     file = _files().get(match[2]) if match else None
     if match is None or file is None:
@@ -92,14 +97,16 @@ def _serve(environ, start_response, path):
     return _respond(environ, start_response, '200 OK', headers, body)
 
 
-def _respond(environ, start_response, status, headers, body=b''):
+def _respond(
+    environ: WSGIEnvironment, start_response: StartResponse, status: Any, headers: Any, body: Any = b''
+) -> Any:
     length = [] if status.startswith('304') else [('Content-Length', str(len(body)))]
     start_response(status, [*_HEADERS, *headers, *length])
     return [] if environ['REQUEST_METHOD'] == 'HEAD' else [body]
 
 
 @functools.cache
-def _files():
+def _files() -> Any:
     """Return the files of the page: {path: (content, content with gzip, weak ETag, Content-Type)}."""
     files = {}
     for path, content in _contents().items():
@@ -111,14 +118,14 @@ def _files():
 
 
 @functools.cache
-def _contents():
+def _contents() -> Any:
     """Return the files of the page: {path in the folder: bytes}."""
     paths = sorted(path for path in _FOLDER.rglob('*') if path.suffix in _TYPES)
     return {str(path.relative_to(_FOLDER)): path.read_bytes() for path in paths}
 
 
 @functools.cache
-def _digest():
+def _digest() -> Any:
     """Return a digest of all files."""
     everything = hashlib.sha256()
     for path, content in _contents().items():

@@ -5,6 +5,10 @@ have tokens, passwords, bodies or query strings.
 """
 
 import logging
+from typing import Any
+from wsgiref.types import WSGIEnvironment
+
+from oslo_config import cfg
 
 from ironic_traits.api.resource import CONTEXT, READS
 
@@ -18,11 +22,11 @@ class RequestLog:
     :param conf: ConfigOpts.
     """
 
-    def __init__(self, conf):
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._access = conf.api.access_log
         self._audit = conf.api.audit_log
 
-    def record(self, environ, status, seconds):
+    def record(self, environ: WSGIEnvironment, status: str, seconds: float) -> None:
         """Log a request.
 
         :param environ: WSGI environ of the request, with its context.
@@ -42,13 +46,13 @@ class RequestLog:
             AUDIT.info('%s %s %s (%s), %s, %s', method, path, outcome, status, caller, context.request_id)
 
 
-def _path(environ):
+def _path(environ: WSGIEnvironment) -> Any:
     """Return the path of a request as text."""
     path = environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', '')
     return path.encode('latin-1').decode(errors='backslashreplace')
 
 
-def _caller(environ):
+def _caller(environ: WSGIEnvironment) -> Any:
     """Return a text with the user and the project of a request, as far as authentication found them."""
     context = environ[CONTEXT]
     # REMOTE_USER is not an HTTP header, so clients cannot set it.

@@ -4,6 +4,7 @@ import logging
 import time
 
 from ironic_traits.inventory.provisioning import workers
+from ironic_traits.service import Service
 
 LOG = logging.getLogger(__name__)
 
@@ -20,12 +21,12 @@ class WorkerCheck:
     :param service: ironic_traits.service.Service.
     """
 
-    def __init__(self, service):
+    def __init__(self, service: Service) -> None:
         self._service = service
         self._next_look = time.monotonic() + LOOK_EVERY
         self._next_warning = 0.0
 
-    def look(self):
+    def look(self) -> None:
         """Check, if it is time to, and log a warning if work has waited too long."""
         now = time.monotonic()
         if now < self._next_look:

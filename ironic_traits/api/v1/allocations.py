@@ -1,5 +1,8 @@
 """/v1/allocations"""
 
+from collections.abc import Callable
+from typing import Any
+
 from ironic_traits import failures
 from ironic_traits.api import arguments, paging, patch, types
 from ironic_traits.api.expose import expose
@@ -9,6 +12,7 @@ from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.api.v1.record_controllers import RecordsController
 from ironic_traits.api.v1.records import FIELDS_QUERY, Records
 from ironic_traits.conf.mirror import claims_any_nodes
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.holds import allocate, allocations
 from ironic_traits.inventory.holds.allocations import KIND
 from ironic_traits.inventory.search.matches import NodeRequest
@@ -63,20 +67,20 @@ class _Allocations(Records):
     """Allocations, which belong to projects, and not to nodes, as other records do."""
 
     @property
-    def query(self):
+    def query(self) -> Any:
         return {**paging.QUERY, **FIELDS_QUERY, **arguments.query(self.resource)}
 
-    def allowed(self, context, grant, text):
+    def allowed(self, context: Context, grant: Grant, text: str) -> Grant:
         ident = self.ident(context, text)
         if grant.rules:
             missing = failures.RecordNotFound(what='Allocation', ident=ident)
             _check_owner(context, grant, allocations.owner(context, ident), missing)
         return grant.of(ident)
 
-    def find(self, context, grant, fields, filters, page):
+    def find(self, context: Context, grant: Grant, fields: Any, filters: Any, page: Any) -> Any:
         return allocations.find(context, _project(context), fields, filters, page)
 
-    def created(self, context, create, before=None):
+    def created(self, context: Context, create: Callable, before: Any = None) -> Any:
         """Return the response with a new allocation.
 
         :param create: function of the names of the fields that creates it, and returns its row.
@@ -87,16 +91,16 @@ class _Allocations(Records):
         allocation = self._presenter(context, names)(row) | (before or {})
         return Response(allocation, status=201, location=f'/v1/allocations/{row.uuid}')
 
-    def check_fields(self, context, body):
+    def check_fields(self, context: Context, body: Any) -> None:
         """Raise VersionTooLow unless the version of the request has all fields of a body."""
         for name in patch.stated_fields(body):
             self._check_field(context, name)
 
-    def _listed(self, context, selection, detail):
+    def _listed(self, context: Context, selection: dict[str, Any], detail: bool) -> tuple[Any, ...]:
         return super()._listed(context, selection, detail or not selection)
 
 
-def _project(context):
+def _project(context: Context) -> Any:
     """Return the project whose allocations the caller may list; None for all.
 
     :raises failures.Forbidden: the caller has no project, and may not list all.
@@ -108,7 +112,7 @@ def _project(context):
     return context.project_id
 
 
-def _check_changes(context, old, new):
+def _check_changes(context: Context, old: dict[str, Any], new: dict[str, Any]) -> None:
     if new['name'] and new['name'] != old['name'] and not node_ident.is_name(context, new['name']):
         raise failures.InvalidInput(reason=f"Cannot update allocation with invalid name '{new['name']}'")
 
@@ -123,7 +127,7 @@ ALLOCATIONS = _Allocations(
 )
 
 
-def _check_owner(context, grant, owner, missing):
+def _check_owner(context: Context, grant: Grant, owner: str | None, missing: failures.Failure) -> None:
     """Raise unless one of the rules of a grant allows the request for an allocation.
 
     :param owner: the project that owns the allocation; None if it has no owner.
@@ -136,7 +140,7 @@ def _check_owner(context, grant, owner, missing):
         raise missing
 
 
-def _of_node(context, grant, text):
+def _of_node(context: Context, grant: Grant, text: str) -> Any:
     """Return the grant for the allocation of a node, if policy allows the request for it."""
     row = allocations.of_node(context, node_ident.ident(context, text))
     if grant.rules:
@@ -144,7 +148,7 @@ def _of_node(context, grant, text):
     return grant.of(row.uuid)
 
 
-def _of_existing_node(context, grant, text):
+def _of_existing_node(context: Context, grant: Grant, text: str) -> Any:
     """Return the grant as ``_of_node`` does. For a node that does not exist, the response is 400, as in Ironic."""
     try:
         return _of_node(context, grant, text)
@@ -165,11 +169,11 @@ class NodeAllocationController(Resource):
         since=SINCE,
         query=FIELDS_QUERY,
     )
-    def get_all(self, context, grant, node_ident, /, *, fields=None):
+    def get_all(self, context: Context, grant: Grant, node_ident: str, /, *, fields: Any = None) -> dict[str, Any]:
         return ALLOCATIONS.show(context, grant, fields)
 
     @expose('baremetal:allocation:delete', of=_of_node, within=access.visible_node, since=SINCE)
-    def delete_all(self, context, node_ident, /):
+    def delete_all(self, context: Context, node_ident: str, /) -> None:
         context.service.holder.release(context, allocations.delete(context, node_ident))
 
 
@@ -179,14 +183,14 @@ class AllocationsController(RecordsController):
     records = ALLOCATIONS
 
     @expose(_LIST, ALLOCATIONS.page_type, since=SINCE, query=ALLOCATIONS.query)
-    def get_all(self, context, grant, /, **query):
+    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Any:
         project = _project(context)
         if project and query.get('owner', project) != project:
             raise context.forbidden(_LIST[0])
         return super().get_all(context, grant, **query)
 
     @expose(_CREATE, Allocation, since=SINCE, before=405, body=AllocationBody, statuses=(201,))
-    def post(self, context, grant, /, *, body):
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
         ALLOCATIONS.check_fields(context, body)
         values = _values(context, body)
         node = body.node or None
@@ -212,14 +216,14 @@ class AllocationsController(RecordsController):
         before=405,
         body=[types.PatchOperation],
     )
-    def patch(self, context, grant, allocation_ident, /, *, body):
+    def patch(self, context: Context, grant: Grant, allocation_ident: str, /, *, body: Any) -> dict[str, Any]:
         return ALLOCATIONS.change(context, grant, body)
 
-    def delete(self, context, grant, ident, /):
+    def delete(self, context: Context, grant: Grant, ident: str, /) -> None:
         context.service.holder.release(context, allocations.delete(context, grant.ident))
 
 
-def _values(context, body):
+def _values(context: Context, body: Any) -> dict[str, Any]:
     """Return the values of a new allocation, as ``allocate.create`` takes them.
 
     :raises failures.InvalidInput: the name is invalid.
@@ -237,7 +241,7 @@ def _values(context, body):
     return values
 
 
-def _owner(context, owner):
+def _owner(context: Context, owner: str | None) -> str | None:
     """Return the project that will own a new allocation: the caller's, unless policy lets the caller choose."""
     if owner in (None, '', context.project_id):
         return context.project_id
@@ -246,7 +250,7 @@ def _owner(context, owner):
     return owner
 
 
-def _candidates(context, idents):
+def _candidates(context: Context, idents: list[str]) -> list[str]:
     """Return the uuids of the candidates in a request.
 
     :raises failures.InvalidInput: there are too many, or one of them is not a node that the caller may use.
@@ -263,7 +267,7 @@ def _candidates(context, idents):
     return allocate.candidates(context, [node_ident.ident(context, ident) for ident in idents], project)
 
 
-def _filters(context, values):
+def _filters(context: Context, values: dict[str, Any]) -> dict[str, Any]:
     """Return the filters of nodes for a new allocation. Its owner is a project that owns or leases the node.
 
     Without claims, a mirrored node is not chosen: only the Ironic that it is of can set its ``instance_uuid``.
@@ -273,7 +277,7 @@ def _filters(context, values):
     return filters | ({'project': values['owner']} if values['owner'] else {})
 
 
-def _backfill(context, values, node, fields):
+def _backfill(context: Context, values: Any, node: Any, fields: Any) -> Any:
     """Create an allocation for an active node. The response is 400 if the caller may not see it, as in Ironic."""
     try:
         access.visible_node(context, node)

@@ -1,6 +1,8 @@
 """/v1/capacity: how many nodes match flavors, and how many of these are free."""
 
 import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import wsme.types
 
@@ -11,6 +13,7 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import match_types, node_ident, node_selection
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.search import capacity
 from ironic_traits.inventory.search.capacity import Flavor
 from ironic_traits.inventory.search.matches import NodeRequest
@@ -93,7 +96,7 @@ class CapacityController(Resource):
     since = SINCE
 
     @expose('baremetal:capacity:get', Capacity, since=SINCE, body=CapacityBody)
-    def post(self, context, grant, /, *, body):
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         flavors, sentences = read_flavors(context, grant, fields)
         counted = capacity.count(context, grant, flavors, _what_if(context, fields), _by(fields))
@@ -103,7 +106,7 @@ class CapacityController(Resource):
         }
 
 
-def read_flavors(context, grant, fields):
+def read_flavors(context: Context, grant: Grant, fields: Any) -> tuple[Any, ...]:
     """Return the flavors in the fields of a body.
 
     :param fields: {field: value}, of which ``flavors`` and ``nova_flavors`` count.
@@ -122,7 +125,7 @@ def read_flavors(context, grant, fields):
     return [_flavor(context, grant, number, document) for number, document in enumerate(documents)], []
 
 
-def _nova_flavors(context, grant, names):
+def _nova_flavors(context: Context, grant: Grant, names: Sequence[str]) -> Any:
     """Return the flavors of nova that are for nodes, and sentences about the others."""
     if names is not True and not (isinstance(names, list) and names and all(isinstance(each, str) for each in names)):
         raise failures.InvalidInput(reason="'nova_flavors' must be true, for all flavors, or a list of names.")
@@ -139,7 +142,7 @@ def _nova_flavors(context, grant, names):
     return flavors, left_out
 
 
-def warnings(context, flavors):
+def warnings(context: Context, flavors: list[Flavor]) -> list[Any]:
     """Return the warnings about flavors: [sentence, …], each once."""
     names = frozenset().union(*(flavor.node_request.request.names for flavor in flavors))
     sentences = [
@@ -148,7 +151,7 @@ def warnings(context, flavors):
     return list(dict.fromkeys([*sentences, *trait_catalogue.warnings(context, names)]))
 
 
-def _flavor(context, grant, number, document):
+def _flavor(context: Context, grant: Grant, number: int, document: Any) -> Flavor:
     where = f"'flavors', number {number}"
     typed = _typed(FlavorBody, document, where)
     name = stated_fields(typed).get('name')
@@ -157,7 +160,7 @@ def _flavor(context, grant, number, document):
     return Flavor(name, match_types.read_request(context, grant, _as_request(typed)))
 
 
-def _as_request(typed):
+def _as_request(typed: Any) -> Any:
     """Return the body of a flavor as a request: ``extra_specs`` beside the name are those of the flavor."""
     extra_specs = stated_fields(typed).get('extra_specs')
     if extra_specs is not None:
@@ -170,7 +173,7 @@ def _as_request(typed):
     return typed
 
 
-def _what_if(context, fields):
+def _what_if(context: Context, fields: Any) -> WhatIf:
     idents = node_selection.names(fields, 'without')
     changes = node_selection.names(fields, 'with')
     _check_count('without', idents, MAX_NODES)
@@ -179,7 +182,7 @@ def _what_if(context, fields):
     return WhatIf(tuple(without), [_change(context, number, change) for number, change in enumerate(changes)])
 
 
-def _change(context, number, document):
+def _change(context: Context, number: Any, document: Any) -> Any:
     where = f"'with', number {number}"
     fields = {
         name: value for name, value in stated_fields(_typed(ChangeBody, document, where)).items() if value is not None
@@ -195,14 +198,14 @@ def _change(context, number, document):
     return TraitChange(node_selection.parse(context, selected), add, remove)
 
 
-def _typed(datatype, document, where):
+def _typed(datatype: Any, document: Any, where: str) -> Any:
     names = {attribute.name for attribute in datatype._wsme_attributes}
     if unknown := document.keys() - names:
         raise failures.UnknownKeys(unknown, names, f'{where} has unknown keys')
     return bodies.typed(datatype, document)
 
 
-def _vetoes(vetoed):
+def _vetoes(vetoed: list[Any]) -> Iterator[Any]:
     """Generate sentences about the vetoes of traits that nodes get in the what-if."""
     for number, traits in enumerate(vetoed):
         for name, nodes in traits.items():
@@ -212,7 +215,7 @@ def _vetoes(vetoed):
             )
 
 
-def _by(fields):
+def _by(fields: Any) -> tuple[Any, ...]:
     by = tuple(dict.fromkeys(node_selection.names(fields, 'by')))
     _check_count('by', by, MAX_BY)
     for each in by:
@@ -222,12 +225,12 @@ def _by(fields):
     return by
 
 
-def _check_count(key, values, most):
+def _check_count(key: str, values: Any, most: int) -> None:
     if len(values) > most:
         raise failures.InvalidInput(reason=f"'{key}' has {len(values)} items. At most {most} are allowed.")
 
 
-def _show(counted):
+def _show(counted: capacity.Capacity) -> dict[str, Any]:
     document = {'name': counted.name} | _figures(counted)
     if counted.groups:
         document['by'] = {
@@ -236,7 +239,7 @@ def _show(counted):
     return document
 
 
-def _figures(counted):
+def _figures(counted: capacity.Capacity | capacity.Group) -> dict[str, Any]:
     """Return figures, with the differences that the what-if makes."""
     document = dataclasses.asdict(counted.now)
     if counted.then:

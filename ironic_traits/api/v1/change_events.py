@@ -4,8 +4,10 @@ The format is that of https://html.spec.whatwg.org/multipage/server-sent-events.
 ``EventSource``. An EventSource can send no header with a version, so a stream needs none.
 """
 
-import functools
+from collections.abc import Sequence
+from wsgiref.types import WSGIEnvironment
 
+from oslo_config import cfg
 from oslo_utils import timeutils
 
 from ironic_traits import failures
@@ -13,11 +15,12 @@ from ironic_traits.api import preconditions
 from ironic_traits.api.resource import DETACHED, STREAM
 from ironic_traits.changes import change_feed
 from ironic_traits.changes.change_streams import Events
+from ironic_traits.context import Context
 
 _LAST = 'HTTP_LAST_EVENT_ID'
 
 
-def open_stream(context, rule, since, kinds):
+def open_stream(context: Context, rule: str, since: str | None, kinds: Sequence[str]) -> Events:
     """Return a new stream.
 
     :param rule: the policy rule that must allow it. It is checked again from time to time.
@@ -38,7 +41,10 @@ def open_stream(context, rule, since, kinds):
     is_detached = environ.get(DETACHED, False)
     limit = options.max_streams if is_detached else _limit(environ, context.conf)
     context.service.streams.admit(limit)
-    check = functools.partial(context.can, rule, target={})
+
+    def check() -> None:
+        context.can(rule, target={})
+
     seconds = min(options.stream_seconds, _seconds_of_token(environ))
     events = Events(context.service.streams, token, kinds, check, seconds, options.stream_heartbeat)
     if not is_detached:
@@ -46,7 +52,7 @@ def open_stream(context, rule, since, kinds):
     return events
 
 
-def _limit(environ, conf):
+def _limit(environ: WSGIEnvironment, conf: cfg.ConfigOpts) -> int:
     """Return the maximum number of streams of a process in which each stream occupies a thread for requests.
 
     :raises failures.StreamsUnsupported: no stream is possible.
@@ -57,7 +63,7 @@ def _limit(environ, conf):
     return min(limit, conf.changes.max_streams)
 
 
-def _seconds_of_token(environ):
+def _seconds_of_token(environ: WSGIEnvironment) -> float:
     """Return for how many seconds the keystone token of a request is valid."""
     text = environ.get('keystone.token_info', {}).get('token', {}).get('expires_at')
     if not text:

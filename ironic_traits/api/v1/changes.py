@@ -1,6 +1,7 @@
 """/v1/changes, and changed nodes in /v1/nodes"""
 
 import urllib.parse
+from typing import Any
 
 from ironic_traits import failures, spelling
 from ironic_traits.api import types
@@ -8,6 +9,7 @@ from ironic_traits.api.expose import accepts_events, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.change_events import open_stream
 from ironic_traits.changes import change_feed
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.nodes import nodes
 
 SINCE = 38
@@ -43,7 +45,7 @@ class ChangesController(Resource):
         streams=True,
         query={'since': types.TEXT, 'kind': [types.Names()], 'limit': types.Limit()},
     )
-    def get_all(self, context, /, *, since=None, kind=None, limit=None):
+    def get_all(self, context: Context, /, *, since: Any = None, kind: Any = None, limit: Any = None) -> Any:
         kinds = _kinds(kind)
         if accepts_events(context.request.environ):
             if limit is not None:
@@ -61,7 +63,7 @@ class ChangesController(Resource):
         return document | _ending(context, page, 'since')
 
 
-def changed_nodes(context, grant, fields, filters, traits, query):
+def changed_nodes(context: Context, grant: Grant, fields: Any, filters: Any, traits: Any, query: dict[str, Any]) -> Any:
     """Return the nodes of a list that have changed, and those that are no longer in it.
 
     :param fields: names of the fields to read: ``uuid`` first.
@@ -83,7 +85,7 @@ def changed_nodes(context, grant, fields, filters, traits, query):
     return rows, {'removed': removed} | _ending(context, page, 'changed-since')
 
 
-def _ending(context, page, name):
+def _ending(context: Context, page: Any, name: str) -> Any:
     """Return ``token`` and ``next`` of a page.
 
     :param name: of the query parameter with the token.
@@ -97,12 +99,12 @@ def _ending(context, page, name):
     return ending
 
 
-def _limit(context, limit):
+def _limit(context: Context, limit: Any) -> Any:
     most = context.conf.api.max_limit
     return min(limit or most, most)
 
 
-def _kinds(values):
+def _kinds(values: Any) -> tuple[Any, ...]:
     """Return the kinds in the values of the query parameter, which can be repeated."""
     names = {name for names in values or () for name in names}
     unknown = sorted(names.difference(change_feed.KINDS))

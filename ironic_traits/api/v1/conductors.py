@@ -1,10 +1,15 @@
 """/v1/conductors"""
 
+from collections.abc import Sequence
+from typing import Any
+
 from ironic_traits import failures, spelling
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.records import FIELDS_QUERY
+from ironic_traits.context import Context, Grant
+from ironic_traits.inventory.core.paging import Page
 from ironic_traits.inventory.provisioning import conductors
 
 SINCE = 49
@@ -40,7 +45,9 @@ class ConductorsController(Resource):
     since = SINCE
 
     @expose('baremetal:conductor:get', Conductors, since=SINCE, query=QUERY)
-    def get_all(self, context, grant, /, *, fields=None, detail=None, **query):
+    def get_all(
+        self, context: Context, grant: Grant, /, *, fields: Any = None, detail: Any = None, **query: Any
+    ) -> dict[str, Any]:
         if detail and fields is not None:
             raise failures.InvalidInput(reason='Can not specify ?detail=True and fields in the same request.')
         names = FIELDS if detail else LISTED if fields is None else _selected(fields)
@@ -52,12 +59,12 @@ class ConductorsController(Resource):
         )
 
     @expose('baremetal:conductor:get', Conductor, since=SINCE, query=FIELDS_QUERY)
-    def get_one(self, context, grant, hostname, /, *, fields=None):
+    def get_one(self, context: Context, grant: Grant, hostname: str, /, *, fields: Any = None) -> dict[str, Any]:
         names = FIELDS if fields is None else _selected(fields)
         return _show(context, conductors.get(context, hostname), names)
 
 
-def _selected(lists):
+def _selected(lists: Any) -> Any:
     names = tuple(dict.fromkeys(name for names in lists for name in names))
     for name in names:
         if name not in FIELDS:
@@ -67,13 +74,13 @@ def _selected(lists):
     return names
 
 
-def _sorted(found, page):
+def _sorted(found: list[conductors.Conductor], page: Page) -> list[conductors.Conductor]:
     if page.sort_key != 'id':
         found = sorted(found, key=lambda conductor: getattr(conductor, page.sort_key))
     return found[::-1] if page.descending else found
 
 
-def _after(found, marker):
+def _after(found: list[conductors.Conductor], marker: str | None) -> list[conductors.Conductor]:
     if marker is None:
         return found
     names = [conductor.hostname for conductor in found]
@@ -82,6 +89,6 @@ def _after(found, marker):
     return found[names.index(marker) + 1 :]
 
 
-def _show(context, conductor, names):
+def _show(context: Context, conductor: conductors.Conductor, names: Sequence[str]) -> dict[str, Any]:
     links = context.links('conductors', conductor.hostname)
     return {name: links if name == 'links' else getattr(conductor, name) for name in names}

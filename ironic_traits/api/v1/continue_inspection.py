@@ -1,5 +1,7 @@
 """/v1/continue_inspection"""
 
+from typing import Any
+
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
 from ironic_traits.api import types
@@ -8,7 +10,7 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import node_fields, node_types
 from ironic_traits.api.v1.inspection_types import RAMDISK_DATA
-from ironic_traits.context import Grant
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.inspection import inspections
 from ironic_traits.inventory.nodes import nodes
 
@@ -29,7 +31,7 @@ class InspectedNode(types.Base):
     config = types.OBJECT
 
 
-def _check_served(context):
+def _check_served(context: Context) -> None:
     """Raise unless the route is enabled, served at the version of the request, and a node waits for a large body."""
     if not context.conf.api.enable_ramdisk_endpoints:
         raise failures.Forbidden(rule=_PATH)
@@ -40,7 +42,7 @@ def _check_served(context):
         inspections.check_expected(context)
 
 
-def _too_early():
+def _too_early() -> Any:
     return failures.ResourceNotFound(hint=f' POST {_PATH} needs API version 1.{SINCE}.')
 
 
@@ -56,7 +58,7 @@ class ContinueInspectionController(Resource):
         body=Body(RAMDISK_DATA, max_size=lambda conf: conf.inspection.max_ramdisk_data_size, check=_check_served),
         statuses=(202,),
     )
-    def post(self, context, /, *, body, node_uuid=None):
+    def post(self, context: Context, /, *, body: Any, node_uuid: Any = None) -> Any:
         if node_uuid and context.minor < SINCE:
             raise _too_early()
         if not (body.macs or body.bmc_addresses or node_uuid):
@@ -65,7 +67,7 @@ class ContinueInspectionController(Resource):
         return Response(_shown(context, uuid), status=202)
 
 
-def _shown(context, uuid):
+def _shown(context: Context, uuid: Any) -> Any:
     if context.minor < SINCE:
         return {'uuid': uuid}
     row = nodes.get(context, Grant(()).of(uuid), _FIELDS)

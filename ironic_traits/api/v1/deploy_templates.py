@@ -1,11 +1,15 @@
 """/v1/deploy_templates"""
 
+from typing import Any
+
 import wsme.types
 
 from ironic_traits.api import types
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1.record_controllers import RecordsController
 from ironic_traits.api.v1.records import Records
 from ironic_traits.api.v1.stored_steps import Steps
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.records.deploy_templates import DEPLOY_TEMPLATES as KIND
 
 
@@ -50,6 +54,6 @@ class DeployTemplatesController(RecordsController):
 
     records = TEMPLATES
 
-    def post(self, context, grant, /, *, body):
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Response:
         body.description = wsme.types.Unset
         return super().post(context, grant, body=body)

@@ -1,5 +1,7 @@
 """/v1/drift: where flavors, images and nodes do not fit together any more."""
 
+from typing import Any
+
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
@@ -7,6 +9,7 @@ from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import capacity, node_selection
 from ironic_traits.api.v1.match_types import Relaxation
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.search import drift
 from ironic_traits.matching import requests
 from ironic_traits.peers import glance
@@ -79,7 +82,7 @@ class DriftController(Resource):
     since = SINCE
 
     @expose('baremetal:capacity:get', Drift, since=SINCE, body=DriftBody)
-    def post(self, context, grant, /, *, body):
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         flavors, sentences = capacity.read_flavors(context, grant, fields)
         images = _images(context, node_selection.names(fields, 'images'))
@@ -87,7 +90,7 @@ class DriftController(Resource):
         return drift.find(context, grant, flavors, images)._asdict() | {'warnings': [*sentences, *ignored]}
 
 
-def _images(context, documents):
+def _images(context: Context, documents: list[Any]) -> dict[str, Any]:
     """Return {name: requirements} of images.
 
     :param documents: [{'name', 'properties'} or {'name', 'id'}, …].

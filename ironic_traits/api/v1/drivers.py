@@ -1,6 +1,7 @@
 """/v1/drivers"""
 
 import functools
+from typing import Any
 
 import wsme.types
 
@@ -8,6 +9,8 @@ from ironic_traits import failures, spelling
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.context import Context
+from ironic_traits.deploy import base
 from ironic_traits.resources.nodes import INTERFACES
 
 #: The minor versions that brought links to properties, and kinds and details of drivers.
@@ -51,7 +54,7 @@ class DriverPropertiesController(Resource):
     """The driver_info keys that a driver supports."""
 
     @expose('baremetal:driver:get_properties', {str: str})
-    def get_all(self, context, driver_name, /):
+    def get_all(self, context: Context, driver_name: str, /) -> dict[str, Any]:
         return dict(_driver(context, driver_name).properties)
 
 
@@ -66,7 +69,9 @@ class DriversController(Resource):
         query={'type': types.TEXT, 'detail': types.BOOLEAN, **_FIELDS_QUERY},
         query_since=dict.fromkeys(('type', 'detail'), _DETAIL_SINCE) | _FIELDS_SINCE,
     )
-    def get_all(self, context, /, *, type=None, detail=False, fields=None):
+    def get_all(
+        self, context: Context, /, *, type: Any = None, detail: Any = False, fields: Any = None
+    ) -> dict[str, Any]:
         if type not in (None, 'classic', 'dynamic'):
             raise failures.InvalidInput(reason='"type" filter must be one of "classic" or "dynamic", if specified.')
         # All drivers are of the kind that Ironic calls dynamic.
@@ -77,20 +82,20 @@ class DriversController(Resource):
         return {'drivers': [show(name) for name in names]}
 
     @expose('baremetal:driver:get', Driver, query=_FIELDS_QUERY, query_since=_FIELDS_SINCE)
-    def get_one(self, context, driver_name, /, *, fields=None):
+    def get_one(self, context: Context, driver_name: str, /, *, fields: Any = None) -> dict[str, Any]:
         _driver(context, driver_name)
         if fields is not None:
             return _selected(context, fields)(driver_name)
         return _show(context, driver_name, context.minor >= _DETAIL_SINCE)
 
 
-def _driver(context, name):
+def _driver(context: Context, name: str) -> base.Driver:
     if name not in context.service.drivers:
         raise failures.DriverNotFound(driver=name)
     return context.service.drivers[name]
 
 
-def _selected(context, lists):
+def _selected(context: Context, lists: Any) -> Any:
     """Return a function that shows the selected fields of a driver, and its links.
 
     :param lists: lists of field names, one for each ``fields`` in the query.
@@ -105,7 +110,7 @@ def _selected(context, lists):
     return lambda driver: {key: value for key, value in _show(context, driver, True).items() if key in names}
 
 
-def _show(context, name, detail):
+def _show(context: Context, name: str, detail: bool) -> dict[str, Any]:
     driver = {
         'name': name,
         'hosts': context.service.conductors.of_driver(context, name),

@@ -1,6 +1,7 @@
 """/v1/explanations: why a query for allocation candidates has none, or few."""
 
 import dataclasses
+from typing import Any
 
 import wsme.types
 
@@ -10,6 +11,7 @@ from ironic_traits.api.placement import allocation_candidates
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.capacity import Figures
 from ironic_traits.api.v1.match_types import RejectedBy
+from ironic_traits.context import Context, Grant
 from ironic_traits.placement import failures
 from ironic_traits.placement.candidates import explanations
 
@@ -47,7 +49,7 @@ class ExplanationsController(Resource):
     since = SINCE
 
     @expose('baremetal:explanation:get', QueryExplanation, since=SINCE, body=ExplanationBody)
-    def post(self, context, grant, /, *, body):
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
         request = allocation_candidates.parse(body.query)
         try:
             result = explanations.explain(context, grant, request)

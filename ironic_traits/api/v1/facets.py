@@ -1,5 +1,7 @@
 """/v1/facets"""
 
+from typing import Any
+
 import wsme.types
 
 from ironic_traits import failures, spelling
@@ -8,6 +10,7 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import node_filters
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.search import facets
 
 SINCE = 38
@@ -37,7 +40,7 @@ class FacetsController(Resource):
     since = SINCE
 
     @expose('baremetal:node:list', Facets, since=SINCE, query=_QUERY | {'by': types.Names()})
-    def get_all(self, context, grant, /, *, by=(), **query):
+    def get_all(self, context: Context, grant: Grant, /, *, by: Any = (), **query: Any) -> Any:
         names = (*facets.FIELDS, facets.TRAITS)
         if unknown := [name for name in by if name not in names]:
             every = f'but by: {", ".join(names)}.{spelling.hint(unknown[0], names)}'
@@ -55,7 +58,7 @@ class FacetsController(Resource):
         return Response(document, headers={} if counts.nodes else absences(context, grant, query))
 
 
-def absences(context, grant, query):
+def absences(context: Context, grant: Grant, query: dict[str, Any]) -> dict[str, Any]:
     """Return the header about required traits that no node has which the caller may see, as a dict.
 
     :param query: {query parameter: value} of a list of nodes.

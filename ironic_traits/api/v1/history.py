@@ -1,10 +1,15 @@
 """/v1/history"""
 
+from typing import Any
+
+import sqlalchemy as sa
+
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.node_history import ordered
 from ironic_traits.api.v1.records import parse_node
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.core import history
 
 SINCE = 38
@@ -52,7 +57,7 @@ class HistoryController(Resource):
     since = SINCE
 
     @expose('baremetal:history:list', History, since=SINCE, query=paging.QUERY | _FILTERS)
-    def get_all(self, context, grant, /, **query):
+    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Any:
         page = ordered(context, query, 'created_at')
         filters = {name: query[name] for name in _FILTERS if name in query}
         if 'node' in filters:
@@ -60,7 +65,7 @@ class HistoryController(Resource):
         return paging.document(context, page, history.find(context, grant, filters, page), 'history', _show)
 
 
-def _show(row):
+def _show(row: sa.Row) -> dict[str, Any]:
     return {
         'uuid': row.uuid,
         'node_uuid': row.node_uuid,
@@ -81,5 +86,5 @@ def _show(row):
     }
 
 
-def _names(joined):
+def _names(joined: str | None) -> list[Any] | list[str] | None:
     return joined if joined is None else joined.split(',') if joined else []

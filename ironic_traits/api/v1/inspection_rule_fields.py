@@ -1,6 +1,7 @@
 """The fields of an inspection rule."""
 
 import re
+from typing import Any
 
 import wsme
 import wsme.types
@@ -9,6 +10,7 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.v1.records import Records
+from ironic_traits.context import Context
 from ironic_traits.inventory.records import inspection_rules
 from ironic_traits.inventory.records.inspection_rules import INSPECTION_RULES as KIND
 from ironic_traits.matching.rules.inspection_rules import InvalidRules
@@ -28,15 +30,15 @@ class _Parts(wsme.types.UserType):
     name = 'parts'
     schema = {'type': 'array'}
 
-    def __init__(self, **in_loops):
+    def __init__(self, **in_loops: Any) -> None:
         self._in_loops = in_loops
 
-    def validate(self, value):
+    def validate(self, value: list[Any] | list[dict[str, Any]]) -> list[Any] | list[dict[str, Any]]:
         if not isinstance(value, list):
             raise ValueError(f'{value!r:.100} is not a list')
         return [self._stored(each) if isinstance(each, dict) else each for each in value]
 
-    def _stored(self, part):
+    def _stored(self, part: dict[str, Any]) -> dict[str, Any]:
         """Return a part as Ironic shows it: only parts with a loop have the keys about loops."""
         if part.get('loop'):
             return part | {key: value for key, value in self._in_loops.items() if key not in part}
@@ -48,7 +50,7 @@ class _Priority(types.Integer):
 
     name = 'priority'
 
-    def validate(self, value):
+    def validate(self, value: int) -> int:
         return super().validate(int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value)
 
 
@@ -58,7 +60,7 @@ class _Ident(types.Uuid):
     name = 'uuid or name'
     schema = {'type': 'string'}
 
-    def validate(self, value):
+    def validate(self, value: str) -> str:
         return super().validate(value) if uuidutils.is_uuid_like(value) else types.TEXT.validate(value)
 
 
@@ -85,7 +87,7 @@ class InspectionRule(InspectionRuleBody):
     links = types.LINKS
 
 
-def with_name(body):
+def with_name(body: Any) -> Any:
     """Return the body of a new rule. A ``uuid`` that is none becomes its name, as in files of rules.
 
     :raises failures.InvalidInput: it has a name, too.
@@ -97,7 +99,7 @@ def with_name(body):
     return body
 
 
-def _check(context, old, new):
+def _check(context: Context, old: dict[str, Any], new: dict[str, Any]) -> None:
     """Raise unless a rule may change in this way.
 
     :raises failures.InvalidInput: it does not follow the grammar, or would not be sensitive any more.
@@ -119,7 +121,7 @@ def _check(context, old, new):
         raise failures.RecordExists(what='rule', key=f'with name {new["name"]}, from a file,')
 
 
-def _problems(values):
+def _problems(values: dict[str, Any]) -> list[Any]:
     """Return what is wrong with a rule: [sentence, …]."""
     problems = []
     name = values['name']

@@ -1,5 +1,7 @@
 """WSME types of the data of inspections."""
 
+from typing import Any
+
 import wsme.types
 
 from ironic_traits import failures
@@ -13,11 +15,11 @@ class _Data(wsme.types.UserType):
     basetype = str
     schema = {'type': 'object'}
 
-    def __init__(self, name, read):
+    def __init__(self, name: str, read: Any) -> None:
         self.name = name
         self._read = read
 
-    def validate(self, value):
+    def validate(self, value: dict[str, Any]) -> Any:
         try:
             return self._read(value)
         except inspection_data.Invalid as error:

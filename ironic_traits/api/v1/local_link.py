@@ -1,10 +1,12 @@
 """local_link_connection: the switch, and the port of the switch, that a port is connected to."""
 
 import re
+from typing import Any
 
 import wsme.types
 
 from ironic_traits import failures
+from ironic_traits.context import Context
 
 #: Keys that only some versions have: they came with 1.90, and Ironic removed them with 1.105.
 _OVN = ('vtep-logical-switch', 'vtep-physical-switch')
@@ -27,7 +29,7 @@ class LocalLink(wsme.types.UserType):
         'additionalProperties': False,
     }
 
-    def validate(self, value):
+    def validate(self, value: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise ValueError(f'{value!r} is not an object')
         for key, text in value.items():
@@ -44,7 +46,7 @@ class LocalLink(wsme.types.UserType):
         return value | {'switch_id': _switch(value['switch_id'])} if 'switch_id' in value else value
 
 
-def check(context, old, new):
+def check(context: Context, old: dict[str, Any] | None, new: dict[str, Any]) -> None:
     """Raise unless the version of the request has all keys of a link that changes.
 
     :param old: the link before; None for that of a new port.
@@ -62,7 +64,7 @@ def check(context, old, new):
             raise failures.VersionTooHigh(what=f"'{_OVN[0]}' in local_link_connection", version=f'1.{_OVN_UNTIL - 1}')
 
 
-def shown(context, text):
+def shown(context: Context, text: str) -> str:
     """Return a link as the version of the request shows it: one with keys that the version does not have is empty.
 
     :param text: the link as JSON text.
@@ -70,18 +72,18 @@ def shown(context, text):
     return '{}' if _OVN[0] in text and not _OVN_SINCE <= context.minor < _OVN_UNTIL else text
 
 
-def is_smart(link):
+def is_smart(link: Any) -> bool:
     """Whether a link has the keys that a smart NIC needs."""
     return 'port_id' in link and 'hostname' in link
 
 
-def _is_complete(link):
+def _is_complete(link: Any) -> Any:
     if link.get('network_type') == 'unmanaged' or is_smart(link):
         return True
     return 'port_id' in link and ('switch_id' in link or _OVN[0] in link)
 
 
-def _switch(text):
+def _switch(text: str) -> Any:
     if not _MAC.fullmatch(text) and not _DATAPATH.fullmatch(text):
         raise ValueError(f'Expected a MAC address or OpenFlow datapath ID but received {text}.')
     return text.lower()

@@ -7,6 +7,7 @@ import wsme.types
 from ironic_traits.api import arguments, types
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.v1 import node_filters
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.inventory.traits import trait_catalogue
 from ironic_traits.matching import requests
@@ -116,7 +117,7 @@ class Matches(types.Base):
     providers = [HeldProvider]
 
 
-def has_requirements(body):
+def has_requirements(body: Any) -> bool:
     """Whether a body has requirements or filters for nodes.
 
     :param body: RequestBody, or a subclass.
@@ -124,7 +125,7 @@ def has_requirements(body):
     return bool(_requirements(body))
 
 
-def read_request(context, grant, body, idents=None):
+def read_request(context: Context, grant: Grant, body: Any, idents: tuple[Any, ...] | None = None) -> NodeRequest:
     """Return the request for nodes in a body.
 
     :param grant: ironic_traits.context.Grant.
@@ -143,7 +144,7 @@ def read_request(context, grant, body, idents=None):
     return NodeRequest(grant, requests.understand(**requirements), filters, idents)
 
 
-def warnings(context, node_request):
+def warnings(context: Context, node_request: NodeRequest) -> list[Any]:
     """Return the warnings for a request: of parts that are ignored, and of retired traits.
 
     :param node_request: ironic_traits.inventory.search.matches.NodeRequest.
@@ -153,6 +154,6 @@ def warnings(context, node_request):
     return [*request.warnings, *trait_catalogue.warnings(context, request.names)]
 
 
-def _requirements(body):
+def _requirements(body: Any) -> dict[str, Any]:
     names = {attribute.name for attribute in wsme.types.list_attributes(RequestBody)}
     return {name: value for name, value in stated_fields(body).items() if name in names and value is not None}

@@ -1,14 +1,21 @@
 """/v1/matches: nodes that match the requirements of a flavor, an image and the client."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import match_types
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.records import deploy_templates
 from ironic_traits.inventory.search import explanations, instances, matches
 from ironic_traits.matching import rebuilds
+from ironic_traits.matching.requests import Request
 
 SINCE = 38
 #: Maximum number of nodes in the response to a request without ``limit``.
@@ -29,7 +36,7 @@ class MatchesController(Resource):
     since = SINCE
 
     @expose('baremetal:match:list', match_types.Matches, since=SINCE, body=MatchBody)
-    def post(self, context, grant, /, *, body):
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         node_request = match_types.read_request(context, grant, body)
         document = {'request': _show(node_request.request), 'warnings': match_types.warnings(context, node_request)}
@@ -52,7 +59,7 @@ class MatchesController(Resource):
         return document
 
 
-def _check(context, fields, node_request):
+def _check(context: Context, fields: Any, node_request: Any) -> Any:
     context.can('baremetal:match:check')
     superfluous = sorted(fields.keys() & {'limit', 'explain', *match_types.FILTERS})
     if superfluous:
@@ -64,20 +71,20 @@ def _check(context, fields, node_request):
     return {'satisfied': rebuilds.fulfilled(providers), 'providers': providers}
 
 
-def _more_warning(limit, max_limit):
+def _more_warning(limit: Any, max_limit: Any) -> Any:
     return f"More nodes match: these are the first {limit}. Set 'limit' to get up to {max_limit}."
 
 
-def _absence_warning(names):
+def _absence_warning(names: Sequence[str]) -> str:
     traits = f'the trait {names[0]}' if len(names) == 1 else f'any of the traits {", ".join(names)}'
     return f'No node has {traits}.'
 
 
-def _node(row):
+def _node(row: sa.Row) -> dict[str, Any]:
     return {'uuid': row.uuid, 'name': row.name, 'resource_class': row.resource_class, 'traits': row.traits}
 
 
-def _show(request):
+def _show(request: Request) -> dict[str, Any]:
     return {
         'resource_class': request.resource_class,
         'required': sorted(request.required),

@@ -1,8 +1,13 @@
 """/v1/mirrors"""
 
+from typing import Any
+
+import sqlalchemy as sa
+
 from ironic_traits.api import types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.context import Context
 from ironic_traits.inventory.mirrored import mirror_clouds, mirror_deletions
 
 SINCE = 38
@@ -68,7 +73,7 @@ class MissingNodesController(Resource):
     since = SINCE
 
     @expose('baremetal:mirror:confirm', since=SINCE, query={'count': int}, statuses=(202,))
-    def delete(self, context, mirror, /, *, count=None):
+    def delete(self, context: Context, mirror: str, /, *, count: Any = None) -> Any:
         mirror_deletions.confirm(context, mirror, count)
         return Response(status=202)
 
@@ -80,20 +85,20 @@ class MirrorsController(Resource):
     members = {'missing_nodes': MissingNodesController()}
 
     @expose('baremetal:mirror:get', Mirrors, since=SINCE)
-    def get_all(self, context, /):
+    def get_all(self, context: Context, /) -> dict[str, Any]:
         return {'mirrors': [_show(row) for row in mirror_clouds.find(context)]}
 
     @expose('baremetal:mirror:get', Mirror, since=SINCE)
-    def get_one(self, context, mirror, /):
+    def get_one(self, context: Context, mirror: str, /) -> dict[str, Any]:
         row = mirror_clouds.get(context, mirror)
         return _show(row) | {'conflict_list': [_conflict(each) for each in mirror_clouds.conflicts(context, mirror)]}
 
 
-def _conflict(row):
+def _conflict(row: sa.Row) -> Any:
     return {name: getattr(row, name) for name in ('uuid', 'resource', 'trait', 'reason', 'since')}
 
 
-def _show(row):
+def _show(row: sa.Row) -> dict[str, Any]:
     shown = {name: getattr(row, name) for name in (*_COLUMNS, *_READING, *_WRITES, *_QUEUE, *_CLAIMS)}
     word = mirror_clouds.state(row)
     process = None if word == 'stopped' else row.holder

@@ -1,11 +1,15 @@
 """The fields of a node in a response: which a request selects, and how each is shown."""
 
 import functools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import orjson
+import sqlalchemy as sa
 
 from ironic_traits import failures, spelling
 from ironic_traits.api.v1 import trait_sources
+from ironic_traits.context import Context
 from ironic_traits.inventory.nodes.node_columns import JSON_FIELDS
 from ironic_traits.resources.nodes import NODES
 
@@ -13,17 +17,17 @@ from ironic_traits.resources.nodes import NODES
 FIELDS_SINCE = 8
 
 
-def all_fields(context):
+def all_fields(context: Context) -> tuple[Any, ...]:
     """Return the names of all fields of a node at the version of the request, a tuple."""
     return _up_to(context.minor, NODES.details)
 
 
-def listed_fields(context):
+def listed_fields(context: Context) -> tuple[Any, ...]:
     """Return the names of the fields of a node in a list at the version of the request, a tuple."""
     return _up_to(context.minor, NODES.listed)
 
 
-def selected(context, lists):
+def selected(context: Context, lists: list[list[str]]) -> Any:
     """Return the names of the fields that a request selects, without duplicates.
 
     :param lists: lists of names, one for each ``fields`` in the query.
@@ -43,7 +47,7 @@ def selected(context, lists):
     return names
 
 
-def check(context, name):
+def check(context: Context, name: str) -> None:
     """Raise VersionTooLow unless the version of the request has a field.
 
     :raises failures.VersionTooLow: the field needs a later version.
@@ -51,7 +55,7 @@ def check(context, name):
     context.needs(NODES.since.get(name, 1), f"the field '{name}'")
 
 
-def presenter(context, fields, links=False):
+def presenter(context: Context, fields: Any, links: bool | str = False) -> Callable:
     """Return a function that turns a row into a node for the response.
 
     Everything that depends only on the request is computed once, not for each row.
@@ -66,7 +70,7 @@ def presenter(context, fields, links=False):
     # Clients of Ironic do not know the field, which most inventories do not use.
     has_origin = links == 'all' and 'origin' in fields
 
-    def show(row):
+    def show(row: sa.Row) -> Any:
         node = {
             name: convert(value) if convert else value for (name, convert), value in zip(converters, row, strict=True)
         }
@@ -83,17 +87,17 @@ def presenter(context, fields, links=False):
 
 
 @functools.lru_cache
-def _up_to(minor, names):
+def _up_to(minor: int, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(name for name in names if NODES[name].since <= minor)
 
 
-def _converter(context, name):
+def _converter(context: Context, name: str) -> Any:
     if name == 'provision_state':
         return _state_converter(context.minor)
     return _CONVERTERS.get(name)
 
 
-def _state_converter(minor):
+def _state_converter(minor: int) -> Callable | None:
     """Return a function that replaces provision states which a version does not have; None if it has all of them."""
     replacements: dict[str, str | None] = {}
     if minor < 2:

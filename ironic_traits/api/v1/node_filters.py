@@ -1,7 +1,10 @@
 """The filters of a list of nodes."""
 
+from typing import Any
+
 from ironic_traits import failures, spelling
 from ironic_traits.api import arguments, paging
+from ironic_traits.context import Context
 from ironic_traits.deploy import states
 from ironic_traits.matching.traits import MAX_ANY_OF, MAX_NAMES, Filter
 from ironic_traits.resources.fields import Argument
@@ -11,7 +14,7 @@ TRAIT_FILTERS = tuple(each.name for each in NODES.list_filters.values() if each.
 QUERY = {**paging.QUERY, **arguments.query(NODES)}
 
 
-def parse(context, query):
+def parse(context: Context, query: dict[str, Any]) -> Any:
     """Return the filters of a request.
 
     :param query: {filter: value}. Other keys are ignored.

@@ -1,6 +1,9 @@
 """/v1/nodes/{node}/history"""
 
 import functools
+from typing import Any
+
+import sqlalchemy as sa
 
 from ironic_traits import failures
 from ironic_traits.api import paging, types
@@ -8,6 +11,7 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.node_ident import is_ident
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.core import history
 from ironic_traits.inventory.core.paging import Page
 
@@ -54,19 +58,21 @@ class NodeHistoryController(Resource):
     since = SINCE
 
     @expose(history.GET, NodeHistory, of=access.node, since=SINCE, query=paging.QUERY | {'detail': types.BOOLEAN})
-    def get_all(self, context, grant, node_ident, /, *, detail=False, **query):
+    def get_all(
+        self, context: Context, grant: Grant, node_ident: str, /, *, detail: Any = False, **query: Any
+    ) -> dict[str, Any]:
         page = ordered(context, query, 'id')
         show = functools.partial(_detailed if detail else _short, context)
         return paging.document(context, page, history.of_node(context, grant, page), 'history', show)
 
     @expose(history.GET, Entry, of=access.node, since=SINCE)
-    def get_one(self, context, grant, node_ident, event_uuid, /):
+    def get_one(self, context: Context, grant: Grant, node_ident: str, event_uuid: str, /) -> dict[str, Any]:
         if not is_ident(event_uuid):
             raise failures.InvalidInput(reason=f'Expected UUID or name for event: {event_uuid}')
         return _detailed(context, history.get(context, grant, event_uuid))
 
 
-def ordered(context, query, key):
+def ordered(context: Context, query: dict[str, Any], key: str) -> Page:
     """Return the page that a request for history asks for.
 
     :param query: {query parameter: value}.
@@ -76,7 +82,7 @@ def ordered(context, query, key):
     return Page(page.limit, page.marker, key, page.descending)
 
 
-def _short(context, row):
+def _short(context: Context, row: sa.Row) -> dict[str, Any]:
     event = history.event(row)
     return {
         'uuid': row.uuid,
@@ -87,7 +93,7 @@ def _short(context, row):
     }
 
 
-def _detailed(context, row):
+def _detailed(context: Context, row: sa.Row) -> dict[str, Any]:
     entry = {
         'uuid': row.uuid,
         'created_at': row.created_at,
@@ -106,6 +112,6 @@ def _detailed(context, row):
     return entry | {'links': _links(context, row)}
 
 
-def _links(context, row):
+def _links(context: Context, row: sa.Row) -> list[dict[str, Any]]:
     """Return the link to the entry: unlike other resources, it has no bookmark."""
     return context.links('nodes', row.node_uuid, 'history', row.uuid)[:1]

@@ -5,6 +5,7 @@ import re
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.context import Context
 from ironic_traits.inventory.core.node_names import PATTERN, RESERVED
 from ironic_traits.uuids import canonical, is_canonical
 
@@ -16,7 +17,7 @@ _HOST_NAME = re.compile(
 )
 
 
-def ident(context, text):
+def ident(context: Context, text: str) -> str:
     """Return the uuid (in lower case, with dashes) or the name of a node in a path.
 
     :raises failures.InvalidIdent: the text can be neither.
@@ -33,18 +34,18 @@ def ident(context, text):
     return text
 
 
-def is_ident(text):
+def is_ident(text: str) -> bool:
     """Whether a text can be a uuid or a name, at any version."""
     return bool(PATTERN.fullmatch(text))
 
 
-def is_name(context, text):
+def is_name(context: Context, text: str) -> bool:
     """Whether a text can be a name, at the version of the request."""
     valid = PATTERN if context.minor >= 10 else _HOST_NAME
     return bool(valid.fullmatch(text)) and not uuidutils.is_uuid_like(text)
 
 
-def check_name(context, name):
+def check_name(context: Context, name: str) -> None:
     """Raise InvalidInput unless the name is allowed for a node.
 
     :raises failures.InvalidInput: it is not allowed.

@@ -1,5 +1,7 @@
 """/v1/nodes/{node}/inventory"""
 
+from typing import Any
+
 import orjson
 
 from ironic_traits.api import types
@@ -7,6 +9,7 @@ from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.inspection_types import CLIENT_DATA, NodeInventory
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.inspection import inspections
 
 #: The minor version that brought the inventory of a node.
@@ -23,7 +26,7 @@ class NodeInventoryController(Resource):
         since=SINCE,
         query={'previous': types.BOOLEAN},
     )
-    def get_all(self, context, grant, node_ident, /, *, previous=False):
+    def get_all(self, context: Context, grant: Grant, node_ident: str, /, *, previous: Any = False) -> Any:
         return orjson.Fragment(inspections.get(context, grant, previous).json)
 
     @expose(
@@ -33,5 +36,5 @@ class NodeInventoryController(Resource):
         since=SINCE,
         body=Body(CLIENT_DATA, max_size=lambda conf: conf.inspection.max_data_size),
     )
-    def put(self, context, node_ident, /, *, body):
+    def put(self, context: Context, node_ident: str, /, *, body: Any) -> Any:
         return orjson.Fragment(inspections.put(context, node_ident, body).json)

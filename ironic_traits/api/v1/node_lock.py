@@ -5,6 +5,7 @@ import logging
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
+from ironic_traits.context import Context
 from ironic_traits.inventory.inspection import outcomes
 
 LOG = logging.getLogger(__name__)
@@ -14,7 +15,7 @@ class NodeLockController(Resource):
     """The lock of a node, which is held by the work in progress."""
 
     @expose('baremetal:node:unlock', of=access.node, since=38, before=406)
-    def delete(self, context, node_ident, /):
+    def delete(self, context: Context, node_ident: str, /) -> None:
         caller = f'user {context.user_id}' if context.user_id else 'request'
         action = outcomes.give_up(context, node_ident, f'The lock of the node was broken by {caller}.')
         LOG.warning(

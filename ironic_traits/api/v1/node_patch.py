@@ -1,17 +1,22 @@
 """JSON patches of nodes."""
 
+from collections.abc import Callable
+from typing import Any
+
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
 from ironic_traits.api import patch as json_patch
 from ironic_traits.api.patch import stated_fields
+from ironic_traits.api.types import PatchOperation
 from ironic_traits.api.v1 import node_fields, node_ident, node_types
+from ironic_traits.context import Context
 from ironic_traits.resources.nodes import NODES
 
 #: The rules that a patch may need: one of all fields, and those of single fields.
 RULES = ('baremetal:node:update', *dict.fromkeys(rule.name for rule in NODES.change_rules))
 
 
-def rules(operations):
+def rules(operations: list[PatchOperation]) -> set[str]:
     """Return the policy rules that must all allow a patch of a node: a set of names.
 
     :param operations: [types.PatchOperation, …].
@@ -19,12 +24,12 @@ def rules(operations):
     return {_rule(operation.path.split('/')[1]) for operation in operations} or {'baremetal:node:update'}
 
 
-def _rule(name):
+def _rule(name: str) -> str:
     rule = NODES[name].change_rule if name in NODES else None
     return rule.name if rule else 'baremetal:node:update'
 
 
-def changer(context, operations, reset_interfaces=False):
+def changer(context: Context, operations: list[PatchOperation], reset_interfaces: Any = False) -> Callable:
     """Return the function that applies a patch to a node, for ``inventory.nodes.nodes.update``.
 
     Errors that do not depend on the node are raised here, before it is looked up.
@@ -42,7 +47,7 @@ def changer(context, operations, reset_interfaces=False):
             reason="The reset_interfaces parameter can only be used when changing the node's driver."
         )
 
-    def change(node):
+    def change(node: Any) -> Any:
         document = json_patch.apply(node, patch)
         if reset_interfaces:
             for name in [name for name in document if name.endswith('_interface') and name not in named]:
@@ -52,7 +57,7 @@ def changer(context, operations, reset_interfaces=False):
     return change
 
 
-def settable(context, body, before):
+def settable(context: Context, body: Any, before: dict[str, Any]) -> dict[str, Any]:
     """Return the settable fields of a node from a body, with defaults for the fields that the body does not have.
 
     :param body: node_types.NodeBody.
@@ -70,13 +75,13 @@ def settable(context, body, before):
     return values
 
 
-def _check_network_data(data):
+def _check_network_data(data: Any) -> None:
     for key in ('links', 'networks', 'services'):
         if data and not isinstance(data.get(key), list):
             raise failures.InvalidInput(reason=f"Invalid network_data: '{key}' is a required property, a list.")
 
 
-def _operation(context, operation):
+def _operation(context: Context, operation: PatchOperation) -> dict[str, Any]:
     field = json_patch.field(operation)
     if field in NODES.settable:
         node_fields.check(context, field)

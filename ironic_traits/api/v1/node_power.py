@@ -1,5 +1,7 @@
 """/v1/nodes/{node}/states/power"""
 
+from typing import Any
+
 import wsme.types
 
 from ironic_traits import failures
@@ -8,6 +10,7 @@ from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access
+from ironic_traits.context import Context
 from ironic_traits.deploy import states
 from ironic_traits.inventory.provisioning import node_states
 
@@ -28,7 +31,7 @@ class NodePowerController(Resource):
     """The power state of a node."""
 
     @expose('baremetal:node:set_power_state', of=access.node, body=Body(PowerBody, optional=True), statuses=(202,))
-    def put(self, context, node_ident, /, *, body):
+    def put(self, context: Context, node_ident: str, /, *, body: Any) -> Response:
         arguments = read_arguments(body)
         target = arguments.pop('target')
         if target in (states.SOFT_REBOOT, states.SOFT_POWER_OFF):
@@ -39,7 +42,7 @@ class NodePowerController(Resource):
         return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
 
 
-def read_arguments(body):
+def read_arguments(body: Any) -> dict[str, Any]:
     """Return the arguments of a request to change a state.
 
     :param body: an object of a WSME type with ``target``; None for no body.

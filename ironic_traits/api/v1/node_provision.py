@@ -1,6 +1,7 @@
 """/v1/nodes/{node}/states/provision"""
 
 import re
+from typing import Any
 
 import orjson
 
@@ -12,6 +13,7 @@ from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.node_power import read_arguments
 from ironic_traits.api.v1.runbook_fields import RUNBOOKS
+from ironic_traits.context import Context, Grant
 from ironic_traits.deploy import states, steps
 from ironic_traits.inventory.nodes import nodes
 from ironic_traits.inventory.provisioning import node_states
@@ -61,7 +63,7 @@ class NodeProvisionController(Resource):
     @expose(
         'baremetal:node:set_provision_state', of=access.node, body=Body(ProvisionBody, optional=True), statuses=(202,)
     )
-    def put(self, context, grant, node_ident, /, *, body):
+    def put(self, context: Context, grant: Grant, node_ident: str, /, *, body: Any) -> Response:
         arguments = read_arguments(body)
         verb = arguments.pop('target')
         if verb not in states.VERBS:
@@ -77,13 +79,13 @@ class NodeProvisionController(Resource):
         return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
 
 
-def _refuse(context, grant, verb):
+def _refuse(context: Context, grant: Grant, verb: Any) -> None:
     node = nodes.get(context, grant, ('uuid', 'provision_state'))
     hint = spelling.hint(verb or '', states.VERBS)
     raise failures.InvalidTransition(action=verb, node=node.uuid, state=node.provision_state, hint=hint)
 
 
-def _check_version(context, grant, verb):
+def _check_version(context: Context, grant: Grant, verb: str) -> None:
     """Raise unless the version of the request has a verb. The newest verbs are refused only where they are possible."""
     since = states.VERBS[verb].since
     if context.minor < since and verb in ('unhold', 'service'):
@@ -93,7 +95,7 @@ def _check_version(context, grant, verb):
     context.needs(since, f"the target '{verb}'")
 
 
-def _check_steps(context, grant, arguments):
+def _check_steps(context: Context, grant: Grant, arguments: dict[str, Any]) -> None:
     """Raise unless policy allows the caller to choose the steps, or to use the runbook."""
     if 'runbook' in arguments:
         use = context.limit_to('baremetal:runbook:use')
@@ -105,7 +107,7 @@ def _check_steps(context, grant, arguments):
         access.check_all(context, grant, rules)
 
 
-def _check_abort(context, grant):
+def _check_abort(context: Context, grant: Grant) -> None:
     # The state may change before the node is locked. If it then does not allow "abort", the state machine refuses it.
     state = nodes.get(context, grant, ('provision_state',)).provision_state
     if state == states.INSPECTWAIT:
@@ -114,7 +116,7 @@ def _check_abort(context, grant):
         context.needs(110, 'to abort a deployment')
 
 
-def _configdrive(context, verb, configdrive):
+def _configdrive(context: Context, verb: str, configdrive: Any) -> Any:
     """Return a config drive as it is stored: a string unchanged, an object as JSON text."""
     if configdrive is None:
         return None
@@ -136,7 +138,7 @@ def _configdrive(context, verb, configdrive):
     return orjson.dumps(configdrive).decode()
 
 
-def _check_arguments(context, verb, arguments):
+def _check_arguments(context: Context, verb: str, arguments: dict[str, Any]) -> None:
     for name in arguments:
         verbs, minor = _ARGUMENTS[name]
         if verb not in verbs:
@@ -155,7 +157,7 @@ def _check_arguments(context, verb, arguments):
             _check_step(name, step)
 
 
-def _misplaced(name, verbs):
+def _misplaced(name: str, verbs: Any) -> Any:
     if name == 'runbook':
         return f'"runbooks" is only valid when setting target provision state to any of {list(verbs)}'
     if name == 'disable_ramdisk':
@@ -163,7 +165,7 @@ def _misplaced(name, verbs):
     return f'"{name}" is only valid when setting target provision state to {", ".join(verbs)}'
 
 
-def _check_source(name, verb, arguments):
+def _check_source(name: str, verb: Any, arguments: Any) -> None:
     """Raise InvalidInput unless a request has either steps or a runbook."""
     if 'runbook' in arguments and arguments.get(name):
         raise failures.InvalidInput(reason=f'Please provide either "{name}" or a runbook, but not both.')
@@ -171,7 +173,7 @@ def _check_source(name, verb, arguments):
         raise failures.InvalidInput(reason=f'"{name}" is required when setting target provision state to {verb}')
 
 
-def _check_step(name, step):
+def _check_step(name: str, step: Any) -> None:
     keys = {'interface', 'step', 'args', 'priority', *(() if name == 'deploy_steps' else ('order',))}
     if unknown := sorted(set(step or ()) - keys):
         hint = spelling.hint(unknown[0], keys)
@@ -192,7 +194,7 @@ def _check_step(name, step):
         )
 
 
-def _is_priority(value):
+def _is_priority(value: Any) -> Any:
     if isinstance(value, str):
         return bool(_DIGITS.fullmatch(value))
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -1,6 +1,8 @@
 """The nodes that the body of a request selects, and the digest of a preview of what it does to them."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import wsme.exc
 import wsme.types
@@ -8,6 +10,7 @@ import wsme.types
 from ironic_traits import failures
 from ironic_traits.api import arguments
 from ironic_traits.api.v1 import node_filters, node_ident
+from ironic_traits.context import Context
 from ironic_traits.inventory.core.node_selection import Selection
 from ironic_traits.matching.traits import Filter
 from ironic_traits.resources.nodes import NODES
@@ -18,7 +21,7 @@ _OF_TRAITS = {name for name, datatype in _FILTERS.items() if isinstance(datatype
 _DIGEST = re.compile(r'[0-9a-f]{64}')
 
 
-def parse(context, fields):
+def parse(context: Context, fields: Any) -> Selection:
     """Return the nodes that the fields of a body select.
 
     :param fields: {field: value}, of which ``where`` (filters of nodes) or ``nodes`` (uuids and names) counts.
@@ -40,7 +43,7 @@ def parse(context, fields):
     return Selection(*node_filters.parse(context, query))
 
 
-def _filter(name, value):
+def _filter(name: str, value: Any) -> Any:
     """Return the value of a filter in ``where``, as the same query parameter would have it."""
     datatype = _FILTERS[name]
     try:
@@ -55,7 +58,7 @@ def _filter(name, value):
         raise failures.InvalidInput(reason=f"Invalid {name} in 'where': {error.msg}") from error
 
 
-def _sets(value):
+def _sets(value: Any) -> Any:
     """Return the sets of traits of a filter, each joined by commas: one for each time the query parameter is used.
 
     :param value: names joined by commas, a list of names, or a list of such lists.
@@ -70,20 +73,20 @@ def _sets(value):
     raise ValueError(f'{value!r} is neither a string, nor a list of traits, nor a list of lists of traits')
 
 
-def _joined(names):
+def _joined(names: Sequence[str]) -> Any:
     for name in names:
         if ',' in name:
             raise ValueError(f'{name!r} in a list has a comma')
     return ','.join(names)
 
 
-def check_digest(digest):
+def check_digest(digest: str) -> None:
     """Raise InvalidInput unless a text can be the digest of a preview."""
     if not _DIGEST.fullmatch(digest):
         raise failures.InvalidInput(reason=f"'{digest}' is not the digest of a preview: 64 hexadecimal digits.")
 
 
-def names(fields, key):
+def names(fields: Any, key: str) -> Any:
     """Return a list of strings in the fields of a body.
 
     :raises failures.InvalidInput: it has null.

@@ -4,11 +4,14 @@ The service reads neither BIOS settings nor firmware from hardware. The lists of
 as they are in Ironic. For any other node, the response is that of a resource that is not implemented.
 """
 
+from typing import Any
+
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.nodes import nodes
 
 _BIOS_SINCE, _REGISTRY_SINCE, _FIRMWARE_SINCE = 40, 74, 86
@@ -38,11 +41,11 @@ class NodeBiosController(Resource):
         query=_QUERY,
         query_since=dict.fromkeys(_QUERY, _REGISTRY_SINCE),
     )
-    def get_all(self, context, grant, node_ident, /, **query):
+    def get_all(self, context: Context, grant: Grant, node_ident: str, /, **query: Any) -> dict[str, Any]:
         return {'bios': _empty(context, grant, 'bios', query)}
 
     @expose('baremetal:node:bios:get', types.OBJECT, of=access.node, since=_BIOS_SINCE)
-    def get_one(self, context, grant, node_ident, setting, /):
+    def get_one(self, context: Context, grant: Grant, node_ident: str, setting: str, /) -> None:
         _empty(context, grant, 'bios', {})
         raise failures.SettingNotFound(node=node_ident, setting=setting)
 
@@ -51,11 +54,11 @@ class NodeFirmwareController(Resource):
     """The firmware of a node."""
 
     @expose('baremetal:node:firmware:get', FirmwareComponents, of=access.node, since=_FIRMWARE_SINCE, query=_QUERY)
-    def get_all(self, context, grant, node_ident, /, **query):
+    def get_all(self, context: Context, grant: Grant, node_ident: str, /, **query: Any) -> dict[str, Any]:
         return {'firmware': _empty(context, grant, 'firmware', query)}
 
 
-def _empty(context, grant, kind, query):
+def _empty(context: Context, grant: Grant, kind: str, query: dict[str, Any]) -> list[Any]:
     """Return an empty list.
 
     :param kind: bios or firmware.

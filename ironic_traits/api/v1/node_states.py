@@ -1,11 +1,14 @@
 """/v1/nodes/{node}/states"""
 
+from typing import Any
+
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, node_fields
 from ironic_traits.api.v1.node_power import NodePowerController
 from ironic_traits.api.v1.node_provision import NodeProvisionController
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.nodes import nodes
 from ironic_traits.resources.nodes import NODES
 
@@ -48,7 +51,7 @@ class NodeStatesController(Resource):
     children = {'provision': NodeProvisionController(), 'power': NodePowerController()}
 
     @expose('baremetal:node:get_states', NodeStates, of=access.node)
-    def get_all(self, context, grant, node_ident, /):
+    def get_all(self, context: Context, grant: Grant, node_ident: str, /) -> dict[str, Any]:
         names = tuple(name for name in _FIELDS if NODES[name].since <= context.minor)
         row = nodes.get(context, grant, names)
         return node_fields.presenter(context, names)(row)

@@ -1,5 +1,7 @@
 """/v1/nodes/{node}/traits"""
 
+from typing import Any
+
 import wsme.types
 
 from ironic_traits import failures
@@ -8,7 +10,9 @@ from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, past_traits, trait_sources
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.traits import node_traits, trait_catalogue
+from ironic_traits.inventory.traits.node_traits import Written
 
 #: The minor version that brought traits.
 SINCE = 37
@@ -40,7 +44,7 @@ class VetoController(Resource):
     """The veto of a trait of a node."""
 
     @expose('baremetal:node:traits:set', of=access.node, since=SOURCES_SINCE)
-    def delete(self, context, node_ident, trait, /):
+    def delete(self, context: Context, node_ident: str, trait: str, /) -> None:
         node_traits.lift_veto(context, node_ident, trait)
 
 
@@ -59,7 +63,9 @@ class NodeTraitsController(Resource):
         query_since={'detail': SOURCES_SINCE, 'at': past_traits.SINCE},
         or_returns=trait_sources.TraitSources,
     )
-    def get_all(self, context, grant, node_ident, /, *, detail=None, at=None):
+    def get_all(
+        self, context: Context, grant: Grant, node_ident: str, /, *, detail: Any = None, at: Any = None
+    ) -> dict[str, Any]:
         if at is not None:
             return past_traits.document(context, grant, at, detail)
         if detail:
@@ -77,7 +83,9 @@ class NodeTraitsController(Resource):
         body=Body(TraitsBody, optional=True),
         statuses=(200, 204),
     )
-    def put(self, context, node_ident, trait=None, /, *, body, source=None):
+    def put(
+        self, context: Context, node_ident: str, trait: str | None = None, /, *, body: Any, source: Any = None
+    ) -> Response:
         names = body.traits if body else wsme.types.Unset
         if (names is wsme.types.Unset) == (trait is None):
             raise failures.InvalidInput(reason=_HOW_TO_PUT)
@@ -94,20 +102,20 @@ class NodeTraitsController(Resource):
         return Response({'traits': written.traits}, headers=headers)
 
     @expose('baremetal:node:traits:delete', of=access.node, since=SINCE, query=_SOURCE, query_since=_SOURCE_SINCE)
-    def delete(self, context, node_ident, trait=None, /, *, source=None):
+    def delete(self, context: Context, node_ident: str, trait: str | None = None, /, *, source: Any = None) -> None:
         if trait is None:
             node_traits.remove_all(context, node_ident, source)
         else:
             node_traits.remove(context, node_ident, trait, source)
 
 
-def _add(context, node_ident, trait, source):
+def _add(context: Context, node_ident: str, trait: str, source: Any) -> Response:
     name = _TRAIT.validate(trait)
     written = node_traits.add(context, node_ident, name, source)
     headers = _warnings(context, written)
     return Response(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}', headers=headers)
 
 
-def _warnings(context, written):
+def _warnings(context: Context, written: Written) -> dict[str, Any]:
     """Return the header about the retired traits that a request wrote, as a dict."""
     return responses.warnings(trait_catalogue.warnings(context, written.retired))

@@ -1,5 +1,8 @@
 """/v1/nodes"""
 
+from typing import Any
+
+import sqlalchemy as sa
 import wsme.types
 
 from ironic_traits import failures
@@ -25,6 +28,7 @@ from ironic_traits.api.v1.portgroups import MEMBERS_SINCE, PORTGROUPS
 from ironic_traits.api.v1.ports import PORTS
 from ironic_traits.api.v1.record_controllers import of_node
 from ironic_traits.api.v1.volume import NodeVolumeController
+from ironic_traits.context import Context, Grant
 from ironic_traits.deploy import states
 from ironic_traits.inventory.nodes import node_columns, nodes
 from ironic_traits.resources.nodes import NODES
@@ -37,7 +41,7 @@ class NodesDetailController(Resource):
     """Nodes with all their fields."""
 
     @expose('baremetal:node:list', node_types.Nodes, query=LIST_QUERY, query_since={'changed-since': changes.SINCE})
-    def get_all(self, context, grant, /, **query):
+    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Any:
         return list_page(context, grant, node_fields.all_fields(context), 'all', query)
 
 
@@ -69,7 +73,9 @@ class NodesController(Resource):
         query=LIST_QUERY | FIELDS_QUERY | {'detail': types.BOOLEAN},
         query_since={'detail': NODES.detail_since, 'changed-since': changes.SINCE},
     )
-    def get_all(self, context, grant, /, *, fields=None, detail=None, **query):
+    def get_all(
+        self, context: Context, grant: Grant, /, *, fields: Any = None, detail: Any = None, **query: Any
+    ) -> Any:
         if detail and fields is not None:
             raise failures.InvalidInput(reason='Can not specify ?detail=True and fields in the same request.')
         if detail:
@@ -79,7 +85,7 @@ class NodesController(Resource):
         return list_page(context, grant, node_fields.selected(context, fields), False, query)
 
     @expose('baremetal:node:get', node_types.Node, of=access.node, query=FIELDS_QUERY)
-    def get_one(self, context, grant, node_ident, /, *, fields=None):
+    def get_one(self, context: Context, grant: Grant, node_ident: str, /, *, fields: Any = None) -> dict[str, Any]:
         if fields is None:
             return _show(context, nodes.get(context, grant, node_fields.all_fields(context)))
         names = node_fields.selected(context, fields)
@@ -91,7 +97,7 @@ class NodesController(Resource):
         body=node_types.NodeBody,
         statuses=(201,),
     )
-    def post(self, context, /, *, body):
+    def post(self, context: Context, /, *, body: Any) -> Any:
         values = new_values(context, body) | _owner(context, body)
         node = _show(context, nodes.create(context, values, node_fields.all_fields(context)))
         return Response(node, status=201, location=f'/v1/nodes/{node["uuid"]}')
@@ -105,17 +111,19 @@ class NodesController(Resource):
         query_since={'reset_interfaces': 45},
         body=[types.PatchOperation],
     )
-    def patch(self, context, grant, node_ident, /, *, body, reset_interfaces=None):
+    def patch(
+        self, context: Context, grant: Grant, node_ident: str, /, *, body: Any, reset_interfaces: Any = None
+    ) -> Any:
         change = node_patch.changer(context, body, reset_interfaces)
         access.check_all(context, grant, node_patch.rules(body))
         return _show(context, nodes.update(context, node_ident, change, node_fields.all_fields(context)))
 
     @expose(('baremetal:node:delete', 'baremetal:node:delete:self_owned_node'), of=access.node)
-    def delete(self, context, node_ident, /):
+    def delete(self, context: Context, node_ident: str, /) -> None:
         nodes.delete(context, node_ident)
 
 
-def new_values(context, body):
+def new_values(context: Context, body: Any) -> dict[str, Any]:
     """Return the values of a new node, as ``inventory.nodes.nodes.create`` takes them.
 
     :param body: node_types.NodeBody.
@@ -129,7 +137,7 @@ def new_values(context, body):
     return node_patch.settable(context, body, {}) | _initial_states(context)
 
 
-def _initial_states(context):
+def _initial_states(context: Context) -> dict[str, Any]:
     """Return the states of a new node: {field: value}."""
     if context.minor >= 11:
         return {'provision_state': states.ENROLL}
@@ -137,7 +145,7 @@ def _initial_states(context):
     return {'provision_state': states.AVAILABLE, 'power_state': states.POWER_OFF}
 
 
-def _owner(context, body):
+def _owner(context: Context, body: Any) -> Any:
     """Return the owner of a new node: {'owner': project}, or {} if policy lets the caller choose it.
 
     A caller who may only create nodes of their own project cannot choose: that project becomes the owner.
@@ -153,11 +161,11 @@ def _owner(context, body):
     return {'owner': context.project_id}
 
 
-def _show(context, row):
+def _show(context: Context, row: sa.Row) -> dict[str, Any]:
     return node_fields.presenter(context, node_fields.all_fields(context), 'all')(row)
 
 
-def list_page(context, grant, fields, links, query):
+def list_page(context: Context, grant: Grant, fields: Any, links: bool | str, query: dict[str, Any]) -> Any:
     """Return the response with a page of nodes, and a link to the next page.
 
     :param grant: ironic_traits.context.Grant.
@@ -169,7 +177,7 @@ def list_page(context, grant, fields, links, query):
         return _changed(context, grant, fields, links, query)
     headers = {}
 
-    def read():
+    def read() -> Any:
         document = _read_page(context, grant, fields, links, query)
         if not document['nodes']:
             headers.update(absences(context, grant, query))
@@ -180,7 +188,7 @@ def list_page(context, grant, fields, links, query):
     return Response(body, headers=headers)
 
 
-def _read_page(context, grant, fields, links, query):
+def _read_page(context: Context, grant: Grant, fields: Any, links: bool | str, query: dict[str, Any]) -> Any:
     page = paging.page(context, query, node_columns.SORTABLE, node_fields.check)
     filters, traits = node_filters.parse(context, query)
     found = nodes.find(context, grant, ('uuid', *fields), filters, traits, page)
@@ -188,7 +196,7 @@ def _read_page(context, grant, fields, links, query):
     return paging.document(context, page, found, 'nodes', lambda row: show(row[1:]))
 
 
-def _changed(context, grant, fields, links, query):
+def _changed(context: Context, grant: Grant, fields: Any, links: Any, query: dict[str, Any]) -> Any:
     """Return the nodes that have changed since a token; parameters as for ``list_page``."""
     filters, traits = node_filters.parse(context, query)
     rows, ending = changes.changed_nodes(context, grant, ('uuid', *fields), filters, traits, query)

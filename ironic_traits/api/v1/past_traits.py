@@ -1,12 +1,15 @@
 """The traits of a node at a past time: ?at= of /v1/nodes/{node}/traits"""
 
+from typing import Any
+
 from ironic_traits import failures
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.traits import past_traits
 
 SINCE = 38
 
 
-def document(context, grant, at, detail):
+def document(context: Context, grant: Grant, at: Any, detail: Any) -> Any:
     """Return the traits of a node at a time, as a document.
 
     :param at: datetime in UTC, without a time zone.

@@ -1,9 +1,12 @@
 """The fields of a portgroup."""
 
+from typing import Any
+
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.v1 import node_ident
 from ironic_traits.api.v1.records import Records
+from ironic_traits.context import Context
 from ironic_traits.inventory.records.portgroups import PORTGROUPS as KIND
 
 
@@ -35,7 +38,7 @@ class Portgroup(PortgroupBody):
     ports = types.LINKS
 
 
-def _check(context, old, new):
+def _check(context: Context, old: dict[str, Any], new: dict[str, Any]) -> None:
     name = new['name']
     if name is not None and name != old.get('name') and not node_ident.is_name(context, name):
         raise failures.InvalidInput(reason=f"A portgroup cannot have the invalid name '{name}'")

@@ -1,5 +1,7 @@
 """/v1/ports"""
 
+from typing import Any
+
 import wsme.types
 
 from ironic_traits import failures
@@ -9,6 +11,7 @@ from ironic_traits.api.v1.local_link import LocalLink, is_smart
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
 from ironic_traits.api.v1.record_controllers import RecordsController
 from ironic_traits.api.v1.records import Records
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.nodes import nodes
 from ironic_traits.inventory.records import records
 from ironic_traits.inventory.records.ports import PORTS as KIND
@@ -55,7 +58,7 @@ class NewPort(PortBody):
     node_ident = types.TEXT
 
 
-def _check(context, old, new):
+def _check(context: Context, old: dict[str, Any], new: dict[str, Any]) -> None:
     link, name = new['local_link_connection'], new['name']
     local_link.check(context, old.get('local_link_connection'), link)
     if name is not None and name != old.get('name') and not node_ident.is_name(context, name):
@@ -65,7 +68,7 @@ def _check(context, old, new):
         raise failures.InvalidInput(reason='Smart NIC port must have port_id and hostname in local_link_connection')
 
 
-def _check_network(context, old, new):
+def _check_network(context: Context, old: dict[str, Any], new: dict[str, Any]) -> None:
     is_changed = old and new['physical_network'] != old['physical_network']
     if is_changed and new['portgroup_uuid'] and context.minor >= _NETWORK_OF_PORTGROUP_SINCE:
         raise failures.InvalidInput(reason='physical_network cannot be changed while the port belongs to a portgroup.')
@@ -74,7 +77,7 @@ def _check_network(context, old, new):
 class _Ports(Records):
     """Ports. Their list has filters of its own."""
 
-    def page(self, context, grant, query, detail=False):
+    def page(self, context: Context, grant: Grant, query: dict[str, Any], detail: bool = False) -> Any:
         self.check_filters(context, query)
         if 'portgroup' in query:
             query['portgroup'] = (PORTGROUPS.kind, PORTGROUPS.ident(context, query['portgroup']))
@@ -95,7 +98,7 @@ PORTS = _Ports(
 )
 
 
-def _resolve_node(context, grant, body):
+def _resolve_node(context: Context, grant: Grant, body: Any) -> None:
     """Replace the name of the node of a new port by its uuid.
 
     :param grant: ironic_traits.context.Grant.
@@ -126,6 +129,6 @@ class PortsController(RecordsController):
 
     records = PORTS
 
-    def post(self, context, grant, /, *, body):
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
         _resolve_node(context, grant, body)
         return super().post(context, grant, body=body)

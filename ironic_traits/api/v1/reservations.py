@@ -1,5 +1,8 @@
 """/v1/reservations"""
 
+from typing import Any
+
+import sqlalchemy as sa
 import wsme.types
 from oslo_utils import uuidutils
 
@@ -10,6 +13,7 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, match_types, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.holds import reservations
 from ironic_traits.inventory.holds.reservations import FIELDS, Expiry
 from ironic_traits.uuids import canonical
@@ -65,7 +69,7 @@ class Reservations(types.Base):
     next = str
 
 
-def _allowed(context, grant, text):
+def _allowed(context: Context, grant: Grant, text: str) -> Any:
     """Return the grant for a reservation, if policy allows the request for it."""
     if not uuidutils.is_uuid_like(text):
         raise failures.InvalidInput(reason=f'Expected UUID for reservation: {text}')
@@ -81,7 +85,7 @@ class ReservationRenewController(Resource):
     @expose(
         'baremetal:reservation:renew', OneReservation, of=_allowed, since=SINCE, body=Body(RenewBody, optional=True)
     )
-    def post(self, context, reservation_uuid, /, *, body):
+    def post(self, context: Context, reservation_uuid: str, /, *, body: Any) -> dict[str, Any]:
         return _one(reservations.renew(context, reservation_uuid, _expiry(body)))
 
 
@@ -97,7 +101,7 @@ class ReservationsController(Resource):
         since=SINCE,
         query=paging.QUERY | FIELDS_QUERY | {'node': types.TEXT, 'instance_uuid': types.UUID},
     )
-    def get_all(self, context, grant, /, *, fields=None, **query):
+    def get_all(self, context: Context, grant: Grant, /, *, fields: Any = None, **query: Any) -> Any:
         names = FIELDS if fields is None else _selected(fields)
         page = paging.page(context, query, (*FIELDS, 'id'), lambda context, name: None)
         filters: dict[str, str] = {name: query[name] for name in ('node', 'instance_uuid') if name in query}
@@ -107,11 +111,11 @@ class ReservationsController(Resource):
         return paging.document(context, page, found, 'reservations', lambda row: dict(zip(names, row[1:], strict=True)))
 
     @expose('baremetal:reservation:get', OneReservation, of=_allowed, since=SINCE)
-    def get_one(self, context, grant, reservation_uuid, /):
+    def get_one(self, context: Context, grant: Grant, reservation_uuid: str, /) -> dict[str, Any]:
         return _one(reservations.get(context, grant))
 
     @expose('baremetal:reservation:create', NewReservations, since=SINCE, body=ReservationBody, statuses=(200, 201))
-    def post(self, context, grant, /, *, body):
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
         instances = _instances(context, body)
         node_request = match_types.read_request(context, grant, body, _idents(context, body))
         sentences = match_types.warnings(context, node_request)
@@ -123,20 +127,20 @@ class ReservationsController(Resource):
         return Response(_one(rows[0]) | warnings, status=status, location=f'/v1/reservations/{rows[0].uuid}')
 
     @expose('baremetal:reservation:delete', of=_allowed, since=SINCE)
-    def delete(self, context, reservation_uuid, /):
+    def delete(self, context: Context, reservation_uuid: str, /) -> None:
         reservations.delete(context, reservation_uuid)
         context.service.holder.release(context, reservation_uuid)
 
 
-def _one(row):
+def _one(row: sa.Row) -> dict[str, Any]:
     return {'reservation': _show(row)}
 
 
-def _show(row):
+def _show(row: sa.Row) -> dict[str, Any]:
     return {name: getattr(row, name) for name in FIELDS}
 
 
-def _selected(lists):
+def _selected(lists: Any) -> Any:
     names = tuple(dict.fromkeys(name for names in lists for name in names))
     for name in names:
         if name not in FIELDS:
@@ -146,7 +150,7 @@ def _selected(lists):
     return names
 
 
-def _instances(context, body):
+def _instances(context: Context, body: Any) -> list[str]:
     """Return the uuids of the instances in a request."""
     uuids = body.instance_uuids or None
     if bool(body.instance_uuid) == bool(uuids):
@@ -163,7 +167,7 @@ def _instances(context, body):
     return uuids
 
 
-def _idents(context, body):
+def _idents(context: Context, body: Any) -> tuple[Any, ...] | None:
     """Return the uuids and names of the candidates in a request; None if it has only requirements."""
     if body.node_uuid in (None, wsme.types.Unset) and match_types.has_requirements(body):
         return None
@@ -180,7 +184,7 @@ def _idents(context, body):
     return tuple(node_ident.ident(context, ident) for ident in idents)
 
 
-def _expiry(body):
+def _expiry(body: Any) -> Expiry:
     if body is None:
         return Expiry()
     at, seconds = (value or None for value in (body.expires_at, body.expires_in))

@@ -7,6 +7,7 @@ from webob import exc
 
 from ironic_traits.api import microversions, types
 from ironic_traits.api.expose import expose
+from ironic_traits.api.hooks import Request
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, METHODS, SUFFIXED, Resource
 from ironic_traits.api.routes import PUBLIC
@@ -34,6 +35,7 @@ from ironic_traits.api.v1.runbooks import RunbooksController
 from ironic_traits.api.v1.shards import ShardsController
 from ironic_traits.api.v1.traits import TraitsController
 from ironic_traits.api.v1.volume import VolumeController
+from ironic_traits.context import Context
 from ironic_traits.version import version
 
 #: At the end of a path, this suffix names the format of the response. From this minor version on, it is part of a name.
@@ -116,7 +118,7 @@ class V1Controller(Resource):
     children = _CHILDREN
 
     @expose(PUBLIC, V1)
-    def get_all(self, context, /):
+    def get_all(self, context: Context, /) -> Any:
         return {
             'id': 'v1',
             'links': [{'href': context.url('/v1/'), 'rel': 'self'}],
@@ -131,7 +133,7 @@ class RootController(Resource):
 
     children = {'v1': V1Controller(), 'placement': PlacementController()}
 
-    def locate(self, segments, request):
+    def locate(self, segments: list[str], request: Request) -> tuple[Any, ...]:
         """Return the route of a request. As in Ironic, the path may lack /v1, and may end in ``.json``."""
         if not segments or segments[0] == 'placement':
             return super().locate(segments, request)
@@ -165,7 +167,7 @@ class RootController(Resource):
         return method, parameters, path
 
     @expose(PUBLIC, Root)
-    def get_all(self, context, /):
+    def get_all(self, context: Context, /) -> Any:
         return {
             'name': 'OpenStack Ironic API',
             'description': 'Ironic is an OpenStack project which enables the provision and management of baremetal '
@@ -177,7 +179,7 @@ class RootController(Resource):
         }
 
 
-def _check_since(request, error):
+def _check_since(request: Any, error: Any) -> None:
     """Raise HTTPNotFound if a method is not allowed, but the client would not find the resource at its version.
 
     As in Ironic, a noun refuses a method that it never has with 405, also before its own version.
@@ -191,7 +193,7 @@ def _check_since(request, error):
         raise exc.HTTPNotFound(f'{request.path} needs API version 1.{error.since}.') from None
 
 
-def _version(context):
+def _version(context: Context) -> Any:
     return {
         'id': 'v1',
         'links': [{'href': context.url('/v1/'), 'rel': 'self'}],

@@ -1,9 +1,13 @@
 """What runs of inspection rules do, in responses."""
 
 from collections import Counter
+from typing import Any
 
 from ironic_traits.api import types
 from ironic_traits.api.v1.trait_edits import LockedNode
+from ironic_traits.inventory.inspection import rule_previews
+from ironic_traits.inventory.inspection.rule_runs import Run
+from ironic_traits.matching.rules.rule_evaluation import Evaluation, RuleResult
 from ironic_traits.matching.sources import RULE
 
 
@@ -71,10 +75,10 @@ class AppliedRules(types.Base):
     next = str
 
 
-def preview(result):
+def preview(result: rule_previews.RulePreviewPage) -> dict[str, Any]:
     """Return a preview of nodes.
 
-    :param result: ironic_traits.inventory.inspection.rule_previews.RulePreview.
+    :param result: ironic_traits.inventory.inspection.rule_previews.RulePreviewPagePage.
     """
     return {
         'digest': result.digest,
@@ -85,7 +89,7 @@ def preview(result):
     }
 
 
-def document_preview(evaluation):
+def document_preview(evaluation: Any) -> Any:
     """Return the preview of one document.
 
     :param evaluation: ironic_traits.matching.rules.rule_evaluation.Evaluation.
@@ -94,7 +98,7 @@ def document_preview(evaluation):
     return _page([{'uuid': None, 'name': None, **_node(evaluation, failed), 'added': sorted(evaluation.traits)}])
 
 
-def application(result):
+def application(result: Any) -> Any:
     """Return what a run over nodes has done.
 
     :param result: ironic_traits.inventory.inspection.rule_applications.RuleApplication.
@@ -112,7 +116,7 @@ def application(result):
     }
 
 
-def _page(nodes):
+def _page(nodes: list[dict[str, Any]]) -> dict[str, Any]:
     totals: dict[str, Counter] = {name: Counter() for name in ('added', 'removed', 'matched', 'failed', 'mismatched')}
     holders: dict[str, set] = {}
     for node in nodes:
@@ -133,7 +137,7 @@ def _page(nodes):
     }
 
 
-def _run(run):
+def _run(run: Run) -> dict[str, Any]:
     edit = run.settled.edit
     of_rules = {trait for trait, holds in edit.after.holders.items() if any(map(_is_of_rule, holds))}
     return {
@@ -147,11 +151,11 @@ def _run(run):
     }
 
 
-def _is_of_rule(source):
+def _is_of_rule(source: str) -> bool:
     return source.startswith(RULE)
 
 
-def _node(evaluation, failed):
+def _node(evaluation: Evaluation, failed: dict[str, Any]) -> dict[str, Any]:
     outcomes = [_outcome(result, failed.get(result.rule.name)) for result in evaluation.results]
     return {
         **{name: [] for name in ('added', 'removed', 'kept', 'vetoed')},
@@ -160,7 +164,7 @@ def _node(evaluation, failed):
     }
 
 
-def _outcome(result, failure):
+def _outcome(result: RuleResult, failure: Any) -> dict[str, Any]:
     effects = result.effects
     changes = [f'change of {each.kind}' if result.rule.is_sensitive else str(each) for each in effects.changes]
     return {

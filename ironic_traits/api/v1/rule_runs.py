@@ -1,6 +1,9 @@
 """/v1/inspection_rules/preview and /v1/inspection_rules/apply: runs of inspection rules over stored data."""
 
+from typing import Any
+
 import orjson
+from oslo_config import cfg
 
 from ironic_traits import failures
 from ironic_traits.api import types
@@ -9,6 +12,7 @@ from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_selection
 from ironic_traits.api.v1.rule_reports import AppliedRules, RulePreview, application, document_preview, preview
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.inspection import rule_applications, rule_previews
 from ironic_traits.inventory.inspection.rule_previews import Draft
 from ironic_traits.matching.rules import inspection_rules, rule_files
@@ -45,7 +49,7 @@ class ApplyBody(_Selection):
     digest = types.TEXT
 
 
-def _max_size(conf):
+def _max_size(conf: cfg.ConfigOpts) -> int:
     return max(conf.api.max_request_body_size, conf.inspection.max_data_size)
 
 
@@ -55,7 +59,7 @@ class RulePreviewController(Resource):
     since = SINCE
 
     @expose(rule_previews.RULE, RulePreview, since=SINCE, body=Body(PreviewBody, max_size=_max_size))
-    def post(self, context, grant, /, *, body):
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
         fields = _fields(body)
         draft = _draft(context, fields)
         if 'inventory' in fields:
@@ -73,7 +77,7 @@ class RuleApplicationController(Resource):
     since = SINCE
 
     @expose(rule_applications.RULE, AppliedRules, since=SINCE, body=ApplyBody)
-    def post(self, context, grant, /, *, body):
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
         fields = _fields(body)
         if 'digest' not in fields:
             raise failures.InvalidInput(reason="The request needs the 'digest' of a preview of the rules in force.")
@@ -85,15 +89,15 @@ class RuleApplicationController(Resource):
         )
 
 
-def _fields(body):
+def _fields(body: Any) -> dict[str, Any]:
     return {name: value for name, value in stated_fields(body).items() if value is not None}
 
 
-def _limit(context, fields, default):
+def _limit(context: Context, fields: Any, default: int) -> int:
     return min(fields.get('limit', default), context.conf.api.max_limit)
 
 
-def _draft(context, fields):
+def _draft(context: Context, fields: Any) -> Draft:
     """Return the rules of a preview that are not in force.
 
     :raises failures.InvalidInput: they do not follow the grammar, or would show secrets.
@@ -114,7 +118,7 @@ def _draft(context, fields):
     return Draft(rules, node_selection.names(fields, 'without'))
 
 
-def _of_document(context, fields, draft):
+def _of_document(context: Context, fields: Any, draft: Any) -> Any:
     superfluous = sorted(fields.keys() & {'where', 'nodes', 'limit', 'marker'})
     if superfluous:
         raise failures.InvalidInput(reason=f"'inventory' cannot be combined with {', '.join(superfluous)}.")

@@ -1,10 +1,15 @@
 """The fields of a runbook."""
 
+from typing import Any
+
+import sqlalchemy as sa
+
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.v1 import node_ident
 from ironic_traits.api.v1.records import Records
 from ironic_traits.api.v1.stored_steps import Steps
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.records import runbooks
 from ironic_traits.inventory.records.runbooks import RUNBOOKS as KIND
 from ironic_traits.inventory.records.runbooks import TRAITS_SINCE
@@ -41,7 +46,7 @@ class Traits(types.Base):
     traits = [types.Trait()]
 
 
-def _check(context, old, new):
+def _check(context: Context, old: dict[str, Any], new: dict[str, Any]) -> None:
     name = new['name']
     # As in Ironic, a PATCH may set any name at all versions.
     if not old and context.minor < TRAITS_SINCE and not traits.is_trait(name):
@@ -60,7 +65,7 @@ def _check(context, old, new):
 class _Runbooks(Records):
     """Runbooks, which belong to projects, and not to nodes, as other records do."""
 
-    def allowed(self, context, grant, text, for_all=False):
+    def allowed(self, context: Context, grant: Grant, text: str, for_all: bool = False) -> Any:
         """Return the grant as ``Records.allowed`` does.
 
         :param for_all: whether all callers are allowed to use a public runbook in this way.
@@ -75,7 +80,7 @@ class _Runbooks(Records):
         return grant.of(ident)
 
     @staticmethod
-    def may(context, rules, owner):
+    def may(context: Context, rules: list[str] | tuple[Any, ...], owner: sa.Row) -> bool:
         """Whether one of the policy rules allows the request for a runbook.
 
         :param owner: row with ``owner``.

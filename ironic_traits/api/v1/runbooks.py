@@ -1,6 +1,7 @@
 """/v1/runbooks"""
 
 import functools
+from typing import Any
 
 import wsme.types
 
@@ -13,6 +14,7 @@ from ironic_traits.api.responses import Response
 from ironic_traits.api.v1.record_controllers import RecordsController
 from ironic_traits.api.v1.records import FIELDS_QUERY
 from ironic_traits.api.v1.runbook_fields import RUNBOOKS, TRAITS_SINCE, Runbook, Traits
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.records import runbooks
 from ironic_traits.resources.runbooks import RUNBOOKS as TABLE
 
@@ -31,11 +33,11 @@ class RunbookTraitsController(Resource):
     """The traits of a runbook."""
 
     @expose('baremetal:runbook:get', Traits, of=RUNBOOKS.allowed, since=TRAITS_SINCE)
-    def get_all(self, context, runbook_ident, /):
+    def get_all(self, context: Context, runbook_ident: str, /) -> dict[str, Any]:
         return {'traits': runbooks.traits(context, runbook_ident)}
 
     @expose(_UPDATE, of=RUNBOOKS.allowed, since=TRAITS_SINCE, body=Body(Traits, optional=True))
-    def put(self, context, runbook_ident, trait=None, /, *, body):
+    def put(self, context: Context, runbook_ident: str, trait: str | None = None, /, *, body: Any) -> Response | None:
         names = body.traits if body else wsme.types.Unset
         if (names is wsme.types.Unset) == (trait is None):
             raise failures.InvalidInput(reason=_HOW_TO_PUT)
@@ -48,7 +50,7 @@ class RunbookTraitsController(Resource):
         return None
 
     @expose(_UPDATE, of=RUNBOOKS.allowed, since=TRAITS_SINCE)
-    def delete(self, context, runbook_ident, trait=None, /):
+    def delete(self, context: Context, runbook_ident: str, trait: str | None = None, /) -> None:
         runbooks.remove_traits(context, runbook_ident, trait)
 
 
@@ -58,17 +60,17 @@ class RunbooksController(RecordsController):
     records = RUNBOOKS
     members = {'traits': RunbookTraitsController()}
 
-    def get_all(self, context, grant, /, **query):
+    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Any:
         project = query.get('project')
         if project not in (None, context.project_id) and not context.may('baremetal:runbook:list_all'):
             raise context.forbidden('baremetal:runbook:list_all')
         return super().get_all(context, grant, **query)
 
     @expose('baremetal:runbook:get', Runbook, of=_READABLE, since=RUNBOOKS.served_since, query=FIELDS_QUERY)
-    def get_one(self, context, grant, runbook_ident, /, *, fields=None):
+    def get_one(self, context: Context, grant: Grant, runbook_ident: str, /, *, fields: Any = None) -> dict[str, Any]:
         return RUNBOOKS.show(context, grant, fields)
 
-    def post(self, context, grant, /, *, body):
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
         if context.system_scope != 'all':
             _check_project(context, body)
             body.owner = context.project_id
@@ -83,7 +85,7 @@ class RunbooksController(RecordsController):
         before=RUNBOOKS.before,
         body=[types.PatchOperation],
     )
-    def patch(self, context, grant, runbook_ident, /, *, body):
+    def patch(self, context: Context, grant: Grant, runbook_ident: str, /, *, body: Any) -> dict[str, Any]:
         _check_rules(context, grant, sorted({_rule(patches.field(operation)) for operation in body}) or [_UPDATE])
         if any(patches.field(operation) == 'public' and operation.op != 'remove' for operation in body):
             # As in Ironic: a runbook that becomes public, or private, has no owner, unless the same patch sets one.
@@ -91,7 +93,7 @@ class RunbooksController(RecordsController):
         return RUNBOOKS.change(context, grant, body)
 
 
-def _check_project(context, body):
+def _check_project(context: Context, body: Any) -> None:
     """Raise unless a caller who does not act on the system may create a runbook.
 
     :raises failures.Forbidden: the caller has no project.
@@ -107,13 +109,13 @@ def _check_project(context, body):
         raise failures.InvalidInput(reason='Cannot create a public runbook as a project scoped admin.')
 
 
-def _rule(name):
+def _rule(name: str) -> str:
     """Return the policy rule for changing a field."""
     rule = TABLE[name].change_rule if name in TABLE else None
     return rule.name if rule else _UPDATE
 
 
-def _check_rules(context, grant, rules):
+def _check_rules(context: Context, grant: Grant, rules: list[str]) -> None:
     """Raise Forbidden unless policy allows all of the rules for a runbook."""
     owner = runbooks.owner(context, grant.ident)
     for rule in rules:

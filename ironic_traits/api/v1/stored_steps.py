@@ -1,6 +1,7 @@
 """The steps of deploy templates and of runbooks in requests."""
 
 import re
+from typing import Any
 
 import wsme.types
 
@@ -20,12 +21,12 @@ class Steps(wsme.types.UserType):
     basetype = str
     name = 'steps'
 
-    def __init__(self, resource, required):
+    def __init__(self, resource: Any, required: Any) -> None:
         self._resource = resource
         self._required = required
 
     @property
-    def schema(self):
+    def schema(self) -> Any:
         """The JSON schema of its values."""
         number = {'oneOf': [{'type': 'integer', 'minimum': 0}, {'type': 'string', 'pattern': f'^{_DIGITS.pattern}$'}]}
         properties = {
@@ -37,7 +38,7 @@ class Steps(wsme.types.UserType):
         step = {'type': 'object', 'properties': properties, 'required': list(self._required)}
         return {'type': 'array', 'minItems': 1, 'items': step | {'additionalProperties': False}}
 
-    def validate(self, value):
+    def validate(self, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if not isinstance(value, list):
             raise self._invalid("'steps' is not of type 'array'")
         if not value:
@@ -46,7 +47,7 @@ class Steps(wsme.types.UserType):
         _check_duplicates(steps)
         return steps
 
-    def _step(self, step):
+    def _step(self, step: dict[str, Any]) -> dict[str, Any]:
         """Return a step as it is stored.
 
         :raises failures.InvalidInput: it is invalid. The message does not quote the arguments, which may have
@@ -73,7 +74,7 @@ class Steps(wsme.types.UserType):
         values = {'interface': step['interface'], 'step': step['step']}
         return values | {'args': step.get('args', {}), number: self._integer(step[number])}
 
-    def _integer(self, value):
+    def _integer(self, value: int) -> int:
         if isinstance(value, str) and _DIGITS.fullmatch(value):
             return int(value)
         if isinstance(value, str):
@@ -84,11 +85,11 @@ class Steps(wsme.types.UserType):
             raise self._invalid(f'{value} is less than the minimum of 0')
         return value
 
-    def _invalid(self, reason):
+    def _invalid(self, reason: Any) -> Any:
         return failures.InvalidInput(reason=f'Schema error for {self._resource}: {reason}')
 
 
-def _check_duplicates(steps):
+def _check_duplicates(steps: list[dict[str, Any]]) -> None:
     pairs = [(each['interface'], each['step']) for each in steps]
     repeated = sorted({pair for pair in pairs if pairs.count(pair) > 1})
     if repeated:

@@ -1,12 +1,18 @@
 """/v1/traits/edits: one edit of the traits of many nodes."""
 
+from typing import Any
+
 from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_selection
+from ironic_traits.context import Context, Grant
+from ironic_traits.inventory.core.paging import Page
 from ironic_traits.inventory.traits import trait_edits
+from ironic_traits.inventory.traits.node_traits import NodeEdit
+from ironic_traits.inventory.traits.trait_edits import EditEffects, EditPreview
 from ironic_traits.matching.trait_edits import BulkEdit
 from ironic_traits.matching.traits import MAX_NAMES
 
@@ -77,7 +83,7 @@ class TraitEditsController(Resource):
     since = SINCE
 
     @expose(trait_edits.RULE, TraitEdit, since=SINCE, query=_PAGE, body=EditBody)
-    def post(self, context, grant, /, *, body, **query):
+    def post(self, context: Context, grant: Grant, /, *, body: Any, **query: Any) -> Any:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         edit, selection = _edit(fields), node_selection.parse(context, fields)
         if ('digest' in fields) == bool(fields.get('preview')):
@@ -91,7 +97,7 @@ class TraitEditsController(Resource):
         return _preview(context, trait_edits.preview(context, grant, edit, selection, page), page)
 
 
-def _preview(context, preview, page):
+def _preview(context: Context, preview: EditPreview, page: Page) -> dict[str, Any]:
     effects = preview.effects
     document = {
         'digest': effects.digest,
@@ -107,7 +113,7 @@ def _preview(context, preview, page):
     return document
 
 
-def _totals(effects):
+def _totals(effects: EditEffects) -> dict[str, Any]:
     return {
         'matched': effects.matched,
         'changed': effects.changed,
@@ -116,16 +122,16 @@ def _totals(effects):
     }
 
 
-def _node(each):
+def _node(each: NodeEdit) -> dict[str, Any]:
     return {'uuid': each.node.uuid, 'name': each.node.name}
 
 
-def _edited(each):
+def _edited(each: NodeEdit) -> dict[str, Any]:
     parts = {'gains': each.edit.added, 'loses': each.edit.removed, 'vetoed': each.edit.refused}
     return _node(each) | {name: sorted(traits) for name, traits in parts.items()}
 
 
-def _edit(fields):
+def _edit(fields: Any) -> BulkEdit:
     """Return the edit in the fields of a body.
 
     :raises failures.Failure: it is invalid, or contradicts itself.
@@ -152,13 +158,13 @@ def _edit(fields):
     return edit
 
 
-def _string(key, value):
+def _string(key: Any, value: Any) -> Any:
     if not isinstance(value, str):
         raise failures.InvalidInput(reason=f"'{key}' must have strings: {{trait: new name, …}}.")
     return value
 
 
-def _check_digest(digest, query):
+def _check_digest(digest: Any, query: dict[str, Any]) -> None:
     node_selection.check_digest(digest)
     if query:
         raise failures.InvalidInput(reason=f'Only a preview has pages: {", ".join(sorted(query))} with a digest.')

@@ -1,5 +1,7 @@
 """The traits of a node with their sources, in responses."""
 
+from typing import Any
+
 from ironic_traits.api import types
 
 
@@ -36,7 +38,7 @@ class TraitSources(types.Base):
     vetoes = [Veto]
 
 
-def document(details):
+def document(details: Any) -> Any:
     """Return the JSON document of the traits of a node with their sources.
 
     :param details: ironic_traits.inventory.traits.node_traits.Details.
@@ -54,5 +56,5 @@ def document(details):
     }
 
 
-def _written(held):
+def _written(held: Any) -> Any:
     return {'since': held.since, 'user': held.writer.user_id or None, 'project': held.writer.project_id or None}

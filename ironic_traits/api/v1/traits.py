@@ -1,13 +1,17 @@
 """/v1/traits: the catalogue of traits."""
 
+from typing import Any
+
 from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.trait_edits import TraitEditsController
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.core.paging import Page
 from ironic_traits.inventory.traits import trait_catalogue
+from ironic_traits.inventory.traits.trait_catalogue import CatalogueFilter
 from ironic_traits.matching import traits as trait_names
 
 SINCE = 38
@@ -64,18 +68,18 @@ class TraitsController(Resource):
             **dict.fromkeys(_FLAGS, types.BOOLEAN),
         },
     )
-    def get_all(self, context, grant, /, **query):
+    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Any:
         max_limit = context.conf.api.max_limit
         page = Page(limit=min(query.get('limit', max_limit), max_limit), marker=_marker(query.get('marker')))
         found = trait_catalogue.find(context, grant, _filter(query), page)
         return paging.document(context, page, found, 'traits', lambda each: each._asdict(), marker='name')
 
     @expose('baremetal:trait:get', Trait, since=SINCE)
-    def get_one(self, context, grant, trait, /):
+    def get_one(self, context: Context, grant: Grant, trait: str, /) -> Any:
         return trait_catalogue.get(context, grant, trait)._asdict()
 
     @expose('baremetal:trait:update', Trait, since=SINCE, body=TraitBody)
-    def put(self, context, grant, trait, /, *, body):
+    def put(self, context: Context, grant: Grant, trait: str, /, *, body: Any) -> dict[str, Any]:
         name = _TRAIT.validate(trait)
         changes = stated_fields(body)
         if not changes:
@@ -87,13 +91,13 @@ class TraitsController(Resource):
         return trait_catalogue.update(context, grant, name, changes)._asdict()
 
 
-def _marker(name):
+def _marker(name: str | None) -> str | None:
     if name is not None and not trait_names.is_well_formed(name):
         raise failures.InvalidInput(reason=f"The marker '{name}' is not the name of a trait.")
     return name
 
 
-def _filter(query):
+def _filter(query: dict[str, Any]) -> CatalogueFilter:
     """Return the filter for query parameters, an ironic_traits.inventory.traits.trait_catalogue.CatalogueFilter."""
     flags = {name: query[name] for name in _FLAGS if name in query}
     # Most of the standard traits are on no node: they are listed on request only.
@@ -101,7 +105,7 @@ def _filter(query):
     return trait_catalogue.CatalogueFilter(**_name_filter(query.get('name')), **flags, noted_or_in_use=noted_or_in_use)
 
 
-def _name_filter(text):
+def _name_filter(text: str | None) -> dict[str, Any]:
     """Parse the query parameter ``name``."""
     if text is None:
         return {}
@@ -116,7 +120,7 @@ def _name_filter(text):
     )
 
 
-def _names(value):
+def _names(value: Any) -> Any:
     try:
         return _NAMES.validate(value)
     except ValueError as error:

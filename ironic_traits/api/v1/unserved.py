@@ -6,10 +6,12 @@ implemented.
 """
 
 import functools
+from typing import Any
 
 from ironic_traits import failures
 from ironic_traits.api import body
 from ironic_traits.api.v1 import access
+from ironic_traits.context import Context
 from ironic_traits.inventory.nodes import nodes
 
 #: {policy rule: (the minor version that brought its routes, the status before)}. Of the others, the first had them.
@@ -34,7 +36,7 @@ _PART_OF_NODE = 4
 
 
 @functools.cache
-def _routes():
+def _routes() -> Any:
     """Return the routes: [(segments of the path, method, policy rule), …]."""
     # Imported late: policy is needed only with an enforcer, and takes a while to import.
     from ironic_traits.policies import unserved
@@ -46,7 +48,7 @@ def _routes():
     ]
 
 
-def check(context, method, segments):
+def check(context: Context, method: Any, segments: Any) -> None:
     """Raise the failure of a request that has no route, if its path leads to a part of Ironic's API.
 
     :param segments: the segments of the path, the first of which is v1.
@@ -70,14 +72,14 @@ def check(context, method, segments):
         )
 
 
-def _matches(path, segments):
+def _matches(path: Any, segments: Any) -> bool:
     """Whether a path with placeholders matches the segments of another."""
     return len(path) == len(segments) and all(
         known.startswith('{') or known == segment for known, segment in zip(path, segments, strict=True)
     )
 
 
-def _admit(context, rule, what, segments):
+def _admit(context: Context, rule: Any, what: Any, segments: Any) -> None:
     """Raise unless the version and policy allow a request."""
     _check_version(context, what, *_SINCE.get(rule, (1, 404)))
     if segments[1] == 'nodes':
@@ -91,14 +93,14 @@ def _admit(context, rule, what, segments):
         _check_heartbeat(context)
 
 
-def _check_version(context, what, since, status):
+def _check_version(context: Context, what: Any, since: Any, status: Any) -> None:
     if status == 406:
         context.needs(since, what)
     if context.minor < since:
         raise failures.ResourceNotFound(hint=f' {what} needs API version 1.{since}.')
 
 
-def _check_heartbeat(context):
+def _check_heartbeat(context: Context) -> None:
     """Raise InvalidInput if Ironic would refuse the heartbeat itself."""
     document = body.parse(context, body.content(context) or b'{}')
     if not isinstance(document, dict) or document.get('callback_url') is None:

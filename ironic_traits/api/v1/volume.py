@@ -1,11 +1,14 @@
 """/v1/volume, and its connectors and targets"""
 
+from typing import Any
+
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.record_controllers import RecordsController, of_node
 from ironic_traits.api.v1.records import Records
+from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.nodes import nodes
 from ironic_traits.inventory.records import volume
 
@@ -84,7 +87,7 @@ class NodeVolumeController(Resource):
     children = {'connectors': of_node(CONNECTORS), 'targets': of_node(TARGETS)}
 
     @expose('baremetal:volume:get', Volume, of=access.node, since=SINCE)
-    def get_all(self, context, grant, node_ident, /):
+    def get_all(self, context: Context, grant: Grant, node_ident: str, /) -> dict[str, Any]:
         nodes.get(context, grant, ('uuid',))
         return _links(context, 'nodes', node_ident, 'volume')
 
@@ -96,12 +99,12 @@ class VolumeController(Resource):
     children = {'connectors': ConnectorsController(), 'targets': TargetsController()}
 
     @expose('baremetal:volume:get', Volume, since=SINCE)
-    def get_all(self, context, grant, /):
+    def get_all(self, context: Context, grant: Grant, /) -> dict[str, Any]:
         # The links are the same for every grant.
         return _links(context, 'volume')
 
 
-def _links(context, *path):
+def _links(context: Context, *path: Any) -> dict[str, Any]:
     return {
         'links': context.links(*path, ''),
         'connectors': context.links(*path, 'connectors'),

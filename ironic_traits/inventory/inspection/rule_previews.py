@@ -30,7 +30,7 @@ class Draft(NamedTuple):
     without: Sequence[str] = ()
 
 
-class RulePreview(NamedTuple):
+class RulePreviewPage(NamedTuple):
     """The changes that rules would make on nodes.
 
     :ivar digest: digest for the execution.
@@ -47,7 +47,7 @@ class RulePreview(NamedTuple):
 
 def of_nodes(
     context: Context, grant: Grant, draft: Draft, selection: Selection, limit: int, marker: str | None
-) -> RulePreview:
+) -> RulePreviewPage:
     """Return the changes that rules would make on nodes.
 
     :param limit: maximum number of nodes on the page.
@@ -65,7 +65,7 @@ def of_nodes(
         runs, considered = rule_runs.decide(context, connection, nodes, rules, _SECONDS)
         if considered < len(nodes):
             following = nodes[considered - 1].uuid
-    return RulePreview(selected.digest(rule_digest.of_rules(rules)), selected, runs, following)
+    return RulePreviewPage(selected.digest(rule_digest.of_rules(rules)), selected, runs, following)
 
 
 def of_document(context: Context, draft: Draft, document: Any, node: Mapping[str, Any]) -> Evaluation:
