@@ -10,15 +10,13 @@ import ipaddress
 import re
 import socket
 import urllib.parse
-from collections.abc import Callable
-from typing import Any
-from wsgiref.types import StartResponse, WSGIEnvironment
+from collections.abc import Iterable
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
 
 from ironic_traits import failures
 from ironic_traits.api import exceptions
-from ironic_traits.api.layers.logins import Logins
 from ironic_traits.api.resource import READS
 
 _JSON = re.compile(r'application/([a-z0-9.-]+\+)?json\s*(;|$)', re.IGNORECASE)
@@ -33,15 +31,14 @@ class Origins:
     Browsers say which page sends a request. Other clients do not, and are let through.
 
     :param inside: the wrapped WSGI application.
-    :param conf: ConfigOpts.
     """
 
-    def __init__(self, inside: Callable | Logins, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, inside: WSGIApplication, conf: cfg.ConfigOpts) -> None:
         self._inside = inside
         self._public = _host(conf.api.public_endpoint or '')
         self._allowed = {origin.rstrip('/').lower() for origin in conf.cors.allowed_origin or ()}
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if environ['REQUEST_METHOD'] not in READS and not self._is_own(environ):
             failure = failures.OriginNotAllowed(origin=environ.get('HTTP_ORIGIN', 'unknown'))
             return exceptions.answer(environ, failure)(environ, start_response)
@@ -61,8 +58,8 @@ class Origins:
         return site is None and host is not None and host in own
 
 
-def _host(url: str) -> Any:
-    """Return the host and the port of a URL, (name, number); None if it has none."""
+def _host(url: str) -> tuple[str, int | None] | None:
+    """Return the host and the port of a URL; None if it has none."""
     try:
         parts = urllib.parse.urlsplit(url)
         return (parts.hostname, parts.port or _PORTS.get(parts.scheme)) if parts.hostname else None
@@ -74,10 +71,9 @@ class Browsers:
     """A WSGI layer that refuses bodies without a JSON Content-Type and, under noauth, foreign host names.
 
     :param inside: the wrapped WSGI application.
-    :param conf: ConfigOpts.
     """
 
-    def __init__(self, inside: Callable, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, inside: WSGIApplication, conf: cfg.ConfigOpts) -> None:
         self._inside = Origins(inside, conf)
         self._any_host = conf.api.auth_strategy != 'noauth'
         public = urllib.parse.urlsplit(conf.api.public_endpoint or '').hostname
@@ -86,13 +82,13 @@ class Browsers:
         # Clients use few different names.
         self._is_allowed = functools.lru_cache(maxsize=256)(self._is_trusted)
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         failure = self._failure(environ)
         if failure:
             return exceptions.answer(environ, failure)(environ, start_response)
         return self._inside(environ, start_response)
 
-    def _failure(self, environ: WSGIEnvironment) -> Any:
+    def _failure(self, environ: WSGIEnvironment) -> failures.Failure | None:
         """Return the failure that refuses a request; None if it is allowed."""
         host = environ.get('HTTP_HOST', '')
         if not _HOST.fullmatch(host):

@@ -1,7 +1,6 @@
 """What caches between a client and the service may keep: never the answer to one user for another."""
 
 import functools
-from typing import Any
 
 from ironic_traits.api.protocols import Protocol
 
@@ -10,18 +9,17 @@ _IDENTITY = 'X-Auth-Token, Authorization'
 
 
 @functools.cache
-def headers(protocol: Protocol, is_public: bool) -> list[tuple[Any, ...]]:
-    """Return the headers about caches of a response: [(name, value), …], which the caller does not change.
+def headers(protocol: Protocol, is_public: bool) -> list[tuple[str, str]]:
+    """Return the headers about caches of a response, which the caller does not change.
 
-    :param protocol: ironic_traits.api.protocols.Protocol.
     :param is_public: whether the path needs no authentication: everybody gets the same answer.
     """
     name, value = protocol.vary
     return [protocol.vary] if is_public else [(name, f'{value}, {_IDENTITY}'), *protocol.cached]
 
 
-def joined(own: list[tuple[Any, ...]], common: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return the headers of a response, [(name, value), …].
+def joined(own: list[tuple[str, str]], common: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the headers of a response.
 
     The Cache-Control of the route counts. There is one Vary, because the CORS middleware keeps only one.
 

@@ -14,7 +14,7 @@ TIMEOUT = 5
 class Keystone(pluginbase.HealthcheckBaseExtension):
     """A check that keystone responds. The options of the health check have the service's configuration as ``conf``."""
 
-    def healthcheck(self, server_port: Any) -> Any:
+    def healthcheck(self, server_port: int) -> pluginbase.HealthcheckResult:
         from keystoneauth1 import exceptions, loading, session
 
         conf = self.conf['conf']
@@ -38,7 +38,7 @@ class Workers(pluginbase.HealthcheckBaseExtension):
     The options of the health check have the service as ``service``.
     """
 
-    def healthcheck(self, server_port: Any) -> Any:
+    def healthcheck(self, server_port: int) -> pluginbase.HealthcheckResult:
         try:
             reason = workers.summary(self.conf['service'])
         except Exception:
@@ -52,7 +52,7 @@ class Mirrors(pluginbase.HealthcheckBaseExtension):
     The options of the health check have the service as ``service``.
     """
 
-    def healthcheck(self, server_port: Any) -> Any:
+    def healthcheck(self, server_port: int) -> pluginbase.HealthcheckResult:
         try:
             reason = mirror_clouds.summary(self.conf['service']) or 'No cloud is mirrored'
         except Exception:

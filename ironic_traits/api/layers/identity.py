@@ -1,9 +1,8 @@
 """Authentication of requests before they reach their route, as [api] auth_strategy says."""
 
 import logging
-from collections.abc import Callable
-from typing import Any
-from wsgiref.types import StartResponse, WSGIEnvironment
+from collections.abc import Iterable
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import bcrypt
 from oslo_config import cfg
@@ -16,18 +15,15 @@ from ironic_traits.api.resource import CONTEXT
 LOG = logging.getLogger(__name__)
 
 
-def authenticate(application: Callable, conf: cfg.ConfigOpts) -> Callable:
+def authenticate(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     """Wrap an application with authentication.
 
     Requests for public paths are not authenticated.
 
-    :param application: WSGI application.
-    :param conf: ConfigOpts.
-    :returns: WSGI application.
     :raises oslo_config.cfg.Error: the authentication options are missing or invalid.
     """
 
-    def identified(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+    def identified(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         environ[CONTEXT] = environ[CONTEXT].identified(environ)
         return application(environ, start_response)
 
@@ -40,20 +36,20 @@ def authenticate(application: Callable, conf: cfg.ConfigOpts) -> Callable:
     else:
         return application
 
-    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         is_public = environ[CONTEXT].protocol.is_public(conf.api.serve, environ['PATH_INFO'])
         return (application if is_public else protected)(environ, start_response)
 
     return respond
 
 
-def _with_token(application: Any, conf: cfg.ConfigOpts) -> Any:
+def _with_token(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     """Return an application that requires a valid keystone token."""
     # Imported late: keystonemiddleware is slow to import, and needed only with keystone.
     from keystoneauth1.exceptions import ClientException
     from keystonemiddleware import auth_token
 
-    def scoped(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+    def scoped(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         # With a service token, keystonemiddleware reports the scope of that token instead of the user's.
         token = environ['keystone.token_info']['token']
         environ['HTTP_OPENSTACK_SYSTEM_SCOPE'] = 'all' if (token.get('system') or {}).get('all') else None
@@ -69,7 +65,7 @@ def _with_token(application: Any, conf: cfg.ConfigOpts) -> Any:
         if path:
             _check_readable(path, f'[keystone_authtoken] {name}')
 
-    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:
             return middleware(environ, start_response)
         except ClientException as error:
@@ -94,7 +90,7 @@ def _check_plugin(conf: cfg.ConfigOpts) -> None:
         raise cfg.Error(f'[{group}] auth_type = {name}: no such keystoneauth plugin is installed')
 
 
-def _with_password(application: Any, conf: cfg.ConfigOpts) -> Any:
+def _with_password(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     """Return an application that requires a user of the file of users, and the right password."""
     from oslo_middleware import basic_auth, exceptions
 
@@ -108,7 +104,7 @@ def _with_password(application: Any, conf: cfg.ConfigOpts) -> Any:
     except (OSError, exceptions.ConfigInvalid, exc.HTTPError) as error:
         raise cfg.Error(f'{option} = {path}: {error}') from error
 
-    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:
             token = basic_auth.parse_header(environ)
             user = _authenticate(path, *basic_auth.parse_token(token))
@@ -126,7 +122,7 @@ def _with_password(application: Any, conf: cfg.ConfigOpts) -> Any:
     return respond
 
 
-def _check_readable(path: Any, option: Any) -> None:
+def _check_readable(path: str, option: str) -> None:
     """Raise cfg.Error with the reason if the file of an option cannot be read."""
     try:
         open(path, 'rb').close()
@@ -134,7 +130,7 @@ def _check_readable(path: Any, option: Any) -> None:
         raise cfg.Error(f'{option} = {path}: cannot be read: {error.strerror}') from error
 
 
-def _users(path: Any) -> Any:
+def _users(path: str) -> list[str]:
     """Return the lines of the file of users that have a user.
 
     :raises OSError: the file cannot be read.
@@ -146,14 +142,13 @@ def _users(path: Any) -> Any:
         raise OSError('it is not text in UTF-8') from error
 
 
-def _authenticate(path: Any, user: Any, password: Any) -> Any:
+def _authenticate(path: str, user: str, password: bytes) -> str:
     """Return the user, if the password is right.
 
     ``basic_auth.authenticate`` returns at once for a user that is not in the file, which reveals the user names. This
     function takes as long for an unknown user as for a wrong password.
 
     :param path: of the file of users.
-    :param password: bytes.
     :raises OSError: the file cannot be read.
     :raises ValueError: user or password is wrong.
     :raises webob.exc.HTTPError: the user's line is not a bcrypt password.
@@ -168,13 +163,13 @@ def _authenticate(path: Any, user: Any, password: Any) -> Any:
     return user
 
 
-def _with_trusted_headers(application: Callable) -> Callable:
+def _with_trusted_headers(application: WSGIApplication) -> WSGIApplication:
     """Return an application that trusts the identity headers of a request, like Placement's noauth2.
 
     This is for tests of policies.
     """
 
-    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+    def respond(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         token = environ.get('HTTP_X_AUTH_TOKEN')
         if token is None:
             return exc.HTTPUnauthorized()(environ, start_response)

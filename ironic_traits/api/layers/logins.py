@@ -6,7 +6,8 @@ So the service sends the password on to the keystone that it validates tokens wi
 
 import json
 import logging
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_config import cfg
@@ -16,6 +17,9 @@ from ironic_traits.api import exceptions
 from ironic_traits.api.layers.health import TIMEOUT
 from ironic_traits.inventory.nodes import node_columns
 from ironic_traits.resources.nodes import NODES
+
+if TYPE_CHECKING:
+    from keystoneauth1.session import Session
 
 LOG = logging.getLogger(__name__)
 PATH = '/ui/login'
@@ -27,15 +31,12 @@ _DEFAULT_DOMAIN = 'Default'
 
 
 class Logins:
-    """A WSGI application: GET names what the page needs, POST returns a token, DELETE revokes that of the request.
-
-    :param conf: ConfigOpts.
-    """
+    """A WSGI application: GET names what the page needs, POST returns a token, DELETE revokes that of the request."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         methods = {'GET': self._show, 'POST': self._create, 'DELETE': self._revoke}
         if self._conf.api.auth_strategy != 'keystone':
             del methods['POST'], methods['DELETE']
@@ -50,7 +51,7 @@ class Logins:
         start_response('200 OK', [*headers, ('Content-Length', str(len(body)))])
         return [body]
 
-    def _show(self, environ: WSGIEnvironment) -> Any:
+    def _show(self, environ: WSGIEnvironment) -> dict[str, Any]:
         columns = {
             name: {
                 'label': column.label,
@@ -63,7 +64,7 @@ class Logins:
         flags = {each.argument: each.words for each in NODES.list_filters.values() if each.words}
         return {'auth_strategy': self._conf.api.auth_strategy, 'columns': columns, 'flags': flags}
 
-    def _create(self, environ: WSGIEnvironment) -> Any:
+    def _create(self, environ: WSGIEnvironment) -> dict[str, Any]:
         """Return a new token, and what it is for, from the user and the password in the body."""
         from keystoneauth1 import exceptions as errors
         from keystoneauth1.identity import generic
@@ -98,7 +99,7 @@ class Logins:
             'roles': sorted(access.role_names),
         }
 
-    def _revoke(self, environ: WSGIEnvironment) -> Any:
+    def _revoke(self, environ: WSGIEnvironment) -> dict[str, Any]:
         """Revoke the token of the request."""
         from keystoneauth1 import discover
         from keystoneauth1 import exceptions as errors
@@ -117,13 +118,13 @@ class Logins:
             raise failures.IdentityUnavailable from error
         return {}
 
-    def _auth_url(self) -> Any:
+    def _auth_url(self) -> str:
         from keystoneauth1 import loading
 
         plugin: Any = loading.load_auth_from_conf_options(self._conf, 'keystone_authtoken')
         return plugin.auth_url
 
-    def _session(self) -> Any:
+    def _session(self) -> 'Session':
         """Return a session with the options by which tokens are validated."""
         from keystoneauth1 import session
 
@@ -135,8 +136,8 @@ class Logins:
         )
 
 
-def _body(environ: WSGIEnvironment) -> Any:
-    """Return the body of a login: {key: value}.
+def _body(environ: WSGIEnvironment) -> dict[str, Any]:
+    """Return the body of a login.
 
     :raises failures.InvalidInput: it is not JSON, or has wrong keys or values.
     """

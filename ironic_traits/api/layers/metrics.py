@@ -10,9 +10,9 @@ import logging
 import os
 import pathlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
-from wsgiref.types import StartResponse, WSGIEnvironment
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import prometheus_client
 import sqlalchemy as sa
@@ -25,6 +25,7 @@ from ironic_traits import yaml_documents
 from ironic_traits.api.resource import METHODS, ROUTE
 from ironic_traits.api.v1 import protocols
 from ironic_traits.context import Grant
+from ironic_traits.db.engine import Database
 from ironic_traits.db.failover import outage
 from ironic_traits.failures import Failure
 from ironic_traits.inventory.core import counts
@@ -52,10 +53,9 @@ class Metrics:
     """A WSGI layer that counts requests, and serves /metrics.
 
     :param inside: the wrapped WSGI application.
-    :param service: ironic_traits.service.Service.
     """
 
-    def __init__(self, inside: Any, service: Service) -> None:
+    def __init__(self, inside: WSGIApplication, service: Service) -> None:
         self._inside = inside
         self._service = service
         self._registry = own = registry.CollectorRegistry()
@@ -72,13 +72,13 @@ class Metrics:
         _watch_connections(service.database, own)
         self._flavors = _flavors(service.conf)
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if environ['PATH_INFO'] == '/metrics':
             return self._show(environ, start_response)
         started_at = time.monotonic()
-        statuses = []
+        statuses: list[str] = []
 
-        def start(status: Any, headers: Any, exc_info: Any = None) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], object]:
             statuses.append(status[:3])
             return start_response(status, headers, exc_info)
 
@@ -86,7 +86,7 @@ class Metrics:
         self._count(environ, statuses[-1], time.monotonic() - started_at)
         return body
 
-    def _count(self, environ: WSGIEnvironment, status: Any, seconds: Any) -> None:
+    def _count(self, environ: WSGIEnvironment, status: str, seconds: float) -> None:
         api = protocols.of(self._service.conf, environ['PATH_INFO']).name
         method = environ['REQUEST_METHOD']
         # Prometheus keeps each label value forever, so all unknown routes and methods share one value.
@@ -97,7 +97,7 @@ class Metrics:
         if (method, route, status) == _RESERVE:
             self._refused.inc()
 
-    def _show(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+    def _show(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         counters = self._registry
         if _SHARED in os.environ:
             _remove_ended_processes(os.environ[_SHARED])
@@ -109,7 +109,7 @@ class Metrics:
         return prometheus_client.make_wsgi_app(everything)(environ, start_response)
 
 
-def _watch_connections(database: Any, own: Any) -> None:
+def _watch_connections(database: Database, own: registry.CollectorRegistry) -> None:
     """Register gauges of the database connections: one of the open ones, one of those in use."""
     for name, description, (more, fewer) in (
         ('open', 'Connections to the database.', ('connect', 'close')),
@@ -130,18 +130,18 @@ def _watch_connections(database: Any, own: Any) -> None:
         kept.listen(*(functools.partial(change, gauge.labels(engine), name) for change in (_more, _fewer)))
 
 
-def _more(gauge: Any, name: str, connection: sa.Connection, record: Any, *event: Any) -> None:
+def _more(gauge: prometheus_client.Gauge, name: str, connection: Any, record: Any, *event: Any) -> None:
     record.record_info[name] = True
     gauge.inc()
 
 
-def _fewer(gauge: Any, name: str, connection: sa.Connection, record: Any, *event: Any) -> None:
+def _fewer(gauge: prometheus_client.Gauge, name: str, connection: Any, record: Any, *event: Any) -> None:
     # A connection that failed to reconnect has a second "close" event, which must not be counted.
     if record.record_info.pop(name, False):
         gauge.dec()
 
 
-def _remove_ended_processes(folder: Any) -> None:
+def _remove_ended_processes(folder: str) -> None:
     """Remove the live gauges of processes that have ended. Their counters stay."""
     for path in pathlib.Path(folder).glob('gauge_live*_*.db'):
         pid = int(path.stem.rpartition('_')[2])
@@ -151,22 +151,22 @@ def _remove_ended_processes(folder: Any) -> None:
                 multiprocess.mark_process_dead(pid, folder)
 
 
-def _is_up(row: sa.Row) -> Any:
+def _is_up(row: sa.Row) -> bool:
     return mirror_clouds.state(row) in ('reading', 'following', 'waiting')
 
 
-def _can_write(row: sa.Row) -> Any:
+def _can_write(row: sa.Row) -> bool | None:
     return None if row.write_queue is None else row.write_failing_since is None
 
 
 class _Counts:
     """A collector of the metrics that are read from the database for each request."""
 
-    def __init__(self, service: Service, flavors: Any) -> None:
+    def __init__(self, service: Service, flavors: Sequence[Flavor]) -> None:
         self._service = service
         self._flavors = flavors
 
-    def collect(self) -> Iterator[Any]:
+    def collect(self) -> Iterator[core.Metric]:
         """Yield the version and the metrics from the database. Without the database, yield only the version."""
         yield core.InfoMetricFamily('ironic_traits_build', 'This release.', {'version': version()})
         try:
@@ -194,8 +194,8 @@ class _Counts:
         yield from _of_flavors(of_flavors)
 
 
-def _flavors(conf: cfg.ConfigOpts) -> Any:
-    """Return the flavors whose nodes are counted, [ironic_traits.inventory.search.capacity.Flavor, …].
+def _flavors(conf: cfg.ConfigOpts) -> list[Flavor]:
+    """Return the flavors whose nodes are counted.
 
     :raises oslo_config.cfg.Error: the file cannot be read, or contains anything but flavors.
     """
@@ -214,7 +214,7 @@ def _flavors(conf: cfg.ConfigOpts) -> Any:
         raise cfg.Error(f'[metrics] flavors_file {path}: {error}') from error
 
 
-def _of_flavors(counted: Any) -> Iterator[Any]:
+def _of_flavors(counted: Sequence[tuple[str, capacity.Figures]]) -> Iterator[core.Metric]:
     metric = core.GaugeMetricFamily(
         'ironic_traits_flavor_nodes', 'Nodes that match the flavor.', labels=('flavor', 'use')
     )
@@ -257,7 +257,7 @@ _MIRRORS = {
 }
 
 
-def _of_mirrors(rows: Sequence[sa.Row]) -> Iterator[Any]:
+def _of_mirrors(rows: Sequence[sa.Row]) -> Iterator[core.Metric]:
     for name, (family, description, value) in _MIRRORS.items():
         metric = family(f'ironic_traits_mirror_{name}', description, labels=('cloud',))
         for row in rows:

@@ -9,9 +9,9 @@ import logging
 import re
 import time
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
-from wsgiref.types import StartResponse, WSGIEnvironment
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_context import context as oslo_context
 from webob import request as webob_request
@@ -35,10 +35,9 @@ class Middleware:
     """The WSGI layer around authentication and the controllers.
 
     :param inside: the wrapped WSGI application.
-    :param service: ironic_traits.service.Service.
     """
 
-    def __init__(self, inside: Callable, service: Service) -> None:
+    def __init__(self, inside: WSGIApplication, service: Service) -> None:
         self._inside = inside
         self._service = service
         self._protocols = protocols.selector(service.conf.api.serve)
@@ -47,10 +46,10 @@ class Middleware:
         self._request_log = request_log.RequestLog(service.conf)
         self._worker_check = worker_check.WorkerCheck(service)
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         started_at, statuses = time.monotonic(), ['500']
 
-        def start(status: Any, headers: Any, exc_info: Any = None) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], object]:
             statuses.append(status[:3])
             return start_response(status, headers, exc_info)
 
@@ -61,7 +60,7 @@ class Middleware:
             self._request_log.record(environ, statuses[-1], time.monotonic() - started_at)
             self._worker_check.look()
 
-    def _respond(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+    def _respond(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request_id = oslo_context.generate_request_id()
         protocol = self._protocols(environ['PATH_INFO'])
         minor, failure = protocol.minimum, None
@@ -77,7 +76,7 @@ class Middleware:
             *caching.headers(protocol, protocol.is_public(self._serve, environ['PATH_INFO'])),
         ]
 
-        def start(status: Any, headers: Any, exc_info: Any = None) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], object]:
             LOG.debug('%s %s: %s', environ['REQUEST_METHOD'], environ['PATH_INFO'], status)
             return start_response(status, caching.joined(headers, common_headers), exc_info)
 
@@ -123,7 +122,7 @@ def _url(scheme: str, host: str, script_name: str) -> str:
     return webob_request.Request(environ).application_url
 
 
-def _url_failure(environ: WSGIEnvironment) -> Any:
+def _url_failure(environ: WSGIEnvironment) -> failures.Failure | None:
     """Return the failure of a URL that is not UTF-8 or contains a NUL character; None for any other URL."""
     path, query = environ.get('PATH_INFO', ''), environ.get('QUERY_STRING', '')
     if path.isascii() and not query and '\0' not in path:

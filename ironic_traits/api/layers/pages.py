@@ -10,14 +10,13 @@ import hashlib
 import importlib.resources
 import pathlib
 import re
-from collections.abc import Callable
-from typing import Any
-from wsgiref.types import StartResponse, WSGIEnvironment
+from collections.abc import Iterable
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
 
 from ironic_traits.api.layers import logins
-from ironic_traits.api.layers.browsers import Browsers, Origins
+from ironic_traits.api.layers.browsers import Origins
 from ironic_traits.api.resource import ROUTE
 
 _FOLDER = pathlib.Path(str(importlib.resources.files('ironic_traits'))) / 'ui'
@@ -52,14 +51,13 @@ class Pages:
     """A WSGI layer that serves the web page.
 
     :param inside: the wrapped WSGI application, which gets all other requests.
-    :param conf: ConfigOpts.
     """
 
-    def __init__(self, inside: Browsers | Callable, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, inside: WSGIApplication, conf: cfg.ConfigOpts) -> None:
         self._inside = inside
         self._logins = Origins(logins.Logins(conf), conf)
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path = environ['PATH_INFO']
         if path == logins.PATH:
             environ[ROUTE] = path
@@ -82,7 +80,7 @@ def _is_browser(environ: WSGIEnvironment) -> bool:
     return environ['REQUEST_METHOD'] in ('GET', 'HEAD') and accept.startswith(('text/html', 'application/xhtml+xml'))
 
 
-def _serve(environ: WSGIEnvironment, start_response: StartResponse, path: Any) -> Any:
+def _serve(environ: WSGIEnvironment, start_response: StartResponse, path: str) -> list[bytes]:
     match = _FILE.fullmatch(path)
     file = _files().get(match[2]) if match else None
     if match is None or file is None:
@@ -98,15 +96,19 @@ def _serve(environ: WSGIEnvironment, start_response: StartResponse, path: Any) -
 
 
 def _respond(
-    environ: WSGIEnvironment, start_response: StartResponse, status: Any, headers: Any, body: Any = b''
-) -> Any:
+    environ: WSGIEnvironment,
+    start_response: StartResponse,
+    status: str,
+    headers: list[tuple[str, str]],
+    body: bytes = b'',
+) -> list[bytes]:
     length = [] if status.startswith('304') else [('Content-Length', str(len(body)))]
     start_response(status, [*_HEADERS, *headers, *length])
     return [] if environ['REQUEST_METHOD'] == 'HEAD' else [body]
 
 
 @functools.cache
-def _files() -> Any:
+def _files() -> dict[str, tuple[bytes, bytes, str, str]]:
     """Return the files of the page: {path: (content, content with gzip, weak ETag, Content-Type)}."""
     files = {}
     for path, content in _contents().items():
@@ -118,14 +120,14 @@ def _files() -> Any:
 
 
 @functools.cache
-def _contents() -> Any:
-    """Return the files of the page: {path in the folder: bytes}."""
+def _contents() -> dict[str, bytes]:
+    """Return the files of the page: {path in the folder: content}."""
     paths = sorted(path for path in _FOLDER.rglob('*') if path.suffix in _TYPES)
     return {str(path.relative_to(_FOLDER)): path.read_bytes() for path in paths}
 
 
 @functools.cache
-def _digest() -> Any:
+def _digest() -> str:
     """Return a digest of all files."""
     everything = hashlib.sha256()
     for path, content in _contents().items():

@@ -5,7 +5,6 @@ have tokens, passwords, bodies or query strings.
 """
 
 import logging
-from typing import Any
 from wsgiref.types import WSGIEnvironment
 
 from oslo_config import cfg
@@ -17,10 +16,7 @@ AUDIT = logging.getLogger('ironic_traits.audit')
 
 
 class RequestLog:
-    """The logger of requests, as configured by [api] access_log and audit_log.
-
-    :param conf: ConfigOpts.
-    """
+    """The logger of requests, as configured by [api] access_log and audit_log."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._access = conf.api.access_log
@@ -46,13 +42,13 @@ class RequestLog:
             AUDIT.info('%s %s %s (%s), %s, %s', method, path, outcome, status, caller, context.request_id)
 
 
-def _path(environ: WSGIEnvironment) -> Any:
-    """Return the path of a request as text."""
+def _path(environ: WSGIEnvironment) -> str:
+    """Return the path of a request."""
     path = environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', '')
     return path.encode('latin-1').decode(errors='backslashreplace')
 
 
-def _caller(environ: WSGIEnvironment) -> Any:
+def _caller(environ: WSGIEnvironment) -> str:
     """Return a text with the user and the project of a request, as far as authentication found them."""
     context = environ[CONTEXT]
     # REMOTE_USER is not an HTTP header, so clients cannot set it.

@@ -17,8 +17,6 @@ class WorkerCheck:
     """A periodic check, run after requests, that work does not wait too long for a worker.
 
     It has no thread of its own: some WSGI servers do not run threads.
-
-    :param service: ironic_traits.service.Service.
     """
 
     def __init__(self, service: Service) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import sqlalchemy as sa
+
 from ironic_traits import failures
 from ironic_traits.api import arguments, paging, patch, types
 from ironic_traits.api.expose import expose
@@ -67,7 +69,7 @@ class _Allocations(Records):
     """Allocations, which belong to projects, and not to nodes, as other records do."""
 
     @property
-    def query(self) -> Any:
+    def query(self) -> dict[str, Any]:
         return {**paging.QUERY, **FIELDS_QUERY, **arguments.query(self.resource)}
 
     def allowed(self, context: Context, grant: Grant, text: str) -> Grant:
@@ -80,7 +82,9 @@ class _Allocations(Records):
     def find(self, context: Context, grant: Grant, fields: Any, filters: Any, page: Any) -> Any:
         return allocations.find(context, _project(context), fields, filters, page)
 
-    def created(self, context: Context, create: Callable, before: Any = None) -> Any:
+    def created(
+        self, context: Context, create: Callable[[tuple[str, ...]], sa.Row], before: dict[str, Any] | None = None
+    ) -> Response:
         """Return the response with a new allocation.
 
         :param create: function of the names of the fields that creates it, and returns its row.
@@ -96,7 +100,7 @@ class _Allocations(Records):
         for name in patch.stated_fields(body):
             self._check_field(context, name)
 
-    def _listed(self, context: Context, selection: dict[str, Any], detail: bool) -> tuple[Any, ...]:
+    def _listed(self, context: Context, selection: dict[str, Any], detail: bool) -> tuple[str, ...]:
         return super()._listed(context, selection, detail or not selection)
 
 
@@ -140,7 +144,7 @@ def _check_owner(context: Context, grant: Grant, owner: str | None, missing: fai
         raise missing
 
 
-def _of_node(context: Context, grant: Grant, text: str) -> Any:
+def _of_node(context: Context, grant: Grant, text: str) -> Grant:
     """Return the grant for the allocation of a node, if policy allows the request for it."""
     row = allocations.of_node(context, node_ident.ident(context, text))
     if grant.rules:
@@ -148,7 +152,7 @@ def _of_node(context: Context, grant: Grant, text: str) -> Any:
     return grant.of(row.uuid)
 
 
-def _of_existing_node(context: Context, grant: Grant, text: str) -> Any:
+def _of_existing_node(context: Context, grant: Grant, text: str) -> Grant:
     """Return the grant as ``_of_node`` does. For a node that does not exist, the response is 400, as in Ironic."""
     try:
         return _of_node(context, grant, text)
@@ -190,7 +194,7 @@ class AllocationsController(RecordsController):
         return super().get_all(context, grant, **query)
 
     @expose(_CREATE, Allocation, since=SINCE, before=405, body=AllocationBody, statuses=(201,))
-    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Response:
         ALLOCATIONS.check_fields(context, body)
         values = _values(context, body)
         node = body.node or None
@@ -277,7 +281,7 @@ def _filters(context: Context, values: dict[str, Any]) -> dict[str, Any]:
     return filters | ({'project': values['owner']} if values['owner'] else {})
 
 
-def _backfill(context: Context, values: Any, node: Any, fields: Any) -> Any:
+def _backfill(context: Context, values: dict[str, Any], node: str, fields: tuple[str, ...]) -> sa.Row:
     """Create an allocation for an active node. The response is 400 if the caller may not see it, as in Ironic."""
     try:
         access.visible_node(context, node)

@@ -1,7 +1,7 @@
 """/v1/capacity: how many nodes match flavors, and how many of these are free."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from typing import Any
 
 import wsme.types
@@ -96,7 +96,7 @@ class CapacityController(Resource):
     since = SINCE
 
     @expose('baremetal:capacity:get', Capacity, since=SINCE, body=CapacityBody)
-    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         flavors, sentences = read_flavors(context, grant, fields)
         counted = capacity.count(context, grant, flavors, _what_if(context, fields), _by(fields))
@@ -106,12 +106,11 @@ class CapacityController(Resource):
         }
 
 
-def read_flavors(context: Context, grant: Grant, fields: Any) -> tuple[Any, ...]:
+def read_flavors(context: Context, grant: Grant, fields: dict[str, Any]) -> tuple[list[Flavor], list[str]]:
     """Return the flavors in the fields of a body.
 
     :param fields: {field: value}, of which ``flavors`` and ``nova_flavors`` count.
-    :returns: ([ironic_traits.inventory.search.capacity.Flavor, …], [sentence about a flavor of nova that is left out,
-        …]).
+    :returns: the flavors, and sentences about the flavors of nova that are left out.
     :raises failures.Failure: as ``match_types.read_request`` and ``nova.flavors``.
     """
     documents = node_selection.names(fields, 'flavors')
@@ -125,7 +124,7 @@ def read_flavors(context: Context, grant: Grant, fields: Any) -> tuple[Any, ...]
     return [_flavor(context, grant, number, document) for number, document in enumerate(documents)], []
 
 
-def _nova_flavors(context: Context, grant: Grant, names: Sequence[str]) -> Any:
+def _nova_flavors(context: Context, grant: Grant, names: Any) -> tuple[list[Flavor], list[str]]:
     """Return the flavors of nova that are for nodes, and sentences about the others."""
     if names is not True and not (isinstance(names, list) and names and all(isinstance(each, str) for each in names)):
         raise failures.InvalidInput(reason="'nova_flavors' must be true, for all flavors, or a list of names.")
@@ -142,8 +141,8 @@ def _nova_flavors(context: Context, grant: Grant, names: Sequence[str]) -> Any:
     return flavors, left_out
 
 
-def warnings(context: Context, flavors: list[Flavor]) -> list[Any]:
-    """Return the warnings about flavors: [sentence, …], each once."""
+def warnings(context: Context, flavors: Sequence[Flavor]) -> list[str]:
+    """Return the warnings about flavors, each once."""
     names = frozenset().union(*(flavor.node_request.request.names for flavor in flavors))
     sentences = [
         f'Flavor {flavor.name}: {sentence}' for flavor in flavors for sentence in flavor.node_request.request.warnings
@@ -151,7 +150,7 @@ def warnings(context: Context, flavors: list[Flavor]) -> list[Any]:
     return list(dict.fromkeys([*sentences, *trait_catalogue.warnings(context, names)]))
 
 
-def _flavor(context: Context, grant: Grant, number: int, document: Any) -> Flavor:
+def _flavor(context: Context, grant: Grant, number: int, document: dict[str, Any]) -> Flavor:
     where = f"'flavors', number {number}"
     typed = _typed(FlavorBody, document, where)
     name = stated_fields(typed).get('name')
@@ -173,7 +172,7 @@ def _as_request(typed: Any) -> Any:
     return typed
 
 
-def _what_if(context: Context, fields: Any) -> WhatIf:
+def _what_if(context: Context, fields: dict[str, Any]) -> WhatIf:
     idents = node_selection.names(fields, 'without')
     changes = node_selection.names(fields, 'with')
     _check_count('without', idents, MAX_NODES)
@@ -182,7 +181,7 @@ def _what_if(context: Context, fields: Any) -> WhatIf:
     return WhatIf(tuple(without), [_change(context, number, change) for number, change in enumerate(changes)])
 
 
-def _change(context: Context, number: Any, document: Any) -> Any:
+def _change(context: Context, number: int, document: dict[str, Any]) -> TraitChange:
     where = f"'with', number {number}"
     fields = {
         name: value for name, value in stated_fields(_typed(ChangeBody, document, where)).items() if value is not None
@@ -198,14 +197,14 @@ def _change(context: Context, number: Any, document: Any) -> Any:
     return TraitChange(node_selection.parse(context, selected), add, remove)
 
 
-def _typed(datatype: Any, document: Any, where: str) -> Any:
+def _typed(datatype: type[types.Base], document: dict[str, Any], where: str) -> Any:
     names = {attribute.name for attribute in datatype._wsme_attributes}
     if unknown := document.keys() - names:
         raise failures.UnknownKeys(unknown, names, f'{where} has unknown keys')
     return bodies.typed(datatype, document)
 
 
-def _vetoes(vetoed: list[Any]) -> Iterator[Any]:
+def _vetoes(vetoed: Sequence[dict[str, int]]) -> Iterator[str]:
     """Generate sentences about the vetoes of traits that nodes get in the what-if."""
     for number, traits in enumerate(vetoed):
         for name, nodes in traits.items():
@@ -215,7 +214,7 @@ def _vetoes(vetoed: list[Any]) -> Iterator[Any]:
             )
 
 
-def _by(fields: Any) -> tuple[Any, ...]:
+def _by(fields: dict[str, Any]) -> tuple[str, ...]:
     by = tuple(dict.fromkeys(node_selection.names(fields, 'by')))
     _check_count('by', by, MAX_BY)
     for each in by:
@@ -225,7 +224,7 @@ def _by(fields: Any) -> tuple[Any, ...]:
     return by
 
 
-def _check_count(key: str, values: Any, most: int) -> None:
+def _check_count(key: str, values: Sized, most: int) -> None:
     if len(values) > most:
         raise failures.InvalidInput(reason=f"'{key}' has {len(values)} items. At most {most} are allowed.")
 

@@ -1,7 +1,10 @@
 """/v1/changes, and changed nodes in /v1/nodes"""
 
 import urllib.parse
+from collections.abc import Sequence
 from typing import Any
+
+import sqlalchemy as sa
 
 from ironic_traits import failures, spelling
 from ironic_traits.api import types
@@ -9,8 +12,10 @@ from ironic_traits.api.expose import accepts_events, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.change_events import open_stream
 from ironic_traits.changes import change_feed
+from ironic_traits.changes.change_streams import Events
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.nodes import nodes
+from ironic_traits.matching.traits import Filter
 
 SINCE = 38
 RULE = 'baremetal:change:list'
@@ -45,7 +50,9 @@ class ChangesController(Resource):
         streams=True,
         query={'since': types.TEXT, 'kind': [types.Names()], 'limit': types.Limit()},
     )
-    def get_all(self, context: Context, /, *, since: Any = None, kind: Any = None, limit: Any = None) -> Any:
+    def get_all(
+        self, context: Context, /, *, since: Any = None, kind: Any = None, limit: Any = None
+    ) -> Events | dict[str, Any]:
         kinds = _kinds(kind)
         if accepts_events(context.request.environ):
             if limit is not None:
@@ -63,13 +70,20 @@ class ChangesController(Resource):
         return document | _ending(context, page, 'since')
 
 
-def changed_nodes(context: Context, grant: Grant, fields: Any, filters: Any, traits: Any, query: dict[str, Any]) -> Any:
+def changed_nodes(
+    context: Context,
+    grant: Grant,
+    fields: tuple[str, ...],
+    filters: dict[str, Any],
+    traits: Filter,
+    query: dict[str, Any],
+) -> tuple[Sequence[sa.Row], dict[str, Any]]:
     """Return the nodes of a list that have changed, and those that are no longer in it.
 
     :param fields: names of the fields to read: ``uuid`` first.
     :param filters: {filter: value}, as for ``inventory.nodes.nodes.find``.
     :param query: {query parameter: value}, with ``changed_since``.
-    :returns: (rows of nodes, the other keys of the document).
+    :returns: the nodes, and the other keys of the document.
     :raises failures.Forbidden: policy does not allow the caller to see all changes.
     """
     context.can(RULE, target={})
@@ -85,7 +99,7 @@ def changed_nodes(context: Context, grant: Grant, fields: Any, filters: Any, tra
     return rows, {'removed': removed} | _ending(context, page, 'changed-since')
 
 
-def _ending(context: Context, page: Any, name: str) -> Any:
+def _ending(context: Context, page: change_feed.FeedPage, name: str) -> dict[str, str]:
     """Return ``token`` and ``next`` of a page.
 
     :param name: of the query parameter with the token.
@@ -99,12 +113,12 @@ def _ending(context: Context, page: Any, name: str) -> Any:
     return ending
 
 
-def _limit(context: Context, limit: Any) -> Any:
+def _limit(context: Context, limit: int | None) -> int:
     most = context.conf.api.max_limit
     return min(limit or most, most)
 
 
-def _kinds(values: Any) -> tuple[Any, ...]:
+def _kinds(values: list[list[str]] | None) -> tuple[str, ...]:
     """Return the kinds in the values of the query parameter, which can be repeated."""
     names = {name for names in values or () for name in names}
     unknown = sorted(names.difference(change_feed.KINDS))

@@ -5,6 +5,7 @@ from typing import Any
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import node_fields, node_filters, node_types, nodes
 from ironic_traits.api.v1.record_controllers import RecordsController
 from ironic_traits.api.v1.records import Records
@@ -38,7 +39,7 @@ class ChassisNodesDetailController(Resource):
     """The nodes in a chassis, with all their fields."""
 
     @expose('baremetal:node:list', node_types.Nodes, query=node_filters.QUERY)
-    def get_all(self, context: Context, grant: Grant, chassis_uuid: str, /, **query: Any) -> Any:
+    def get_all(self, context: Context, grant: Grant, chassis_uuid: str, /, **query: Any) -> Response | dict[str, Any]:
         query['chassis_uuid'] = CHASSIS.ident(context, chassis_uuid)
         return nodes.list_page(context, grant, node_fields.all_fields(context), 'all', query)
 
@@ -49,7 +50,9 @@ class ChassisNodesController(Resource):
     children = {'detail': ChassisNodesDetailController()}
 
     @expose('baremetal:node:list', node_types.Nodes, query=node_filters.QUERY | nodes.FIELDS_QUERY)
-    def get_all(self, context: Context, grant: Grant, chassis_uuid: str, /, *, fields: Any = None, **query: Any) -> Any:
+    def get_all(
+        self, context: Context, grant: Grant, chassis_uuid: str, /, *, fields: Any = None, **query: Any
+    ) -> Response | dict[str, Any]:
         query['chassis_uuid'] = CHASSIS.ident(context, chassis_uuid)
         if fields is None:
             return nodes.list_page(context, grant, node_fields.listed_fields(context), 'node', query)

@@ -64,7 +64,7 @@ class ConductorsController(Resource):
         return _show(context, conductors.get(context, hostname), names)
 
 
-def _selected(lists: Any) -> Any:
+def _selected(lists: list[list[str]]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name for names in lists for name in names))
     for name in names:
         if name not in FIELDS:

@@ -42,7 +42,7 @@ def _check_served(context: Context) -> None:
         inspections.check_expected(context)
 
 
-def _too_early() -> Any:
+def _too_early() -> failures.ResourceNotFound:
     return failures.ResourceNotFound(hint=f' POST {_PATH} needs API version 1.{SINCE}.')
 
 
@@ -58,7 +58,7 @@ class ContinueInspectionController(Resource):
         body=Body(RAMDISK_DATA, max_size=lambda conf: conf.inspection.max_ramdisk_data_size, check=_check_served),
         statuses=(202,),
     )
-    def post(self, context: Context, /, *, body: Any, node_uuid: Any = None) -> Any:
+    def post(self, context: Context, /, *, body: Any, node_uuid: Any = None) -> Response:
         if node_uuid and context.minor < SINCE:
             raise _too_early()
         if not (body.macs or body.bmc_addresses or node_uuid):
@@ -67,7 +67,7 @@ class ContinueInspectionController(Resource):
         return Response(_shown(context, uuid), status=202)
 
 
-def _shown(context: Context, uuid: Any) -> Any:
+def _shown(context: Context, uuid: str) -> dict[str, Any]:
     if context.minor < SINCE:
         return {'uuid': uuid}
     row = nodes.get(context, Grant(()).of(uuid), _FIELDS)

@@ -82,7 +82,7 @@ class DriftController(Resource):
     since = SINCE
 
     @expose('baremetal:capacity:get', Drift, since=SINCE, body=DriftBody)
-    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         flavors, sentences = capacity.read_flavors(context, grant, fields)
         images = _images(context, node_selection.names(fields, 'images'))
@@ -90,7 +90,7 @@ class DriftController(Resource):
         return drift.find(context, grant, flavors, images)._asdict() | {'warnings': [*sentences, *ignored]}
 
 
-def _images(context: Context, documents: list[Any]) -> dict[str, Any]:
+def _images(context: Context, documents: list[dict[str, Any]]) -> dict[str, requests.Request]:
     """Return {name: requirements} of images.
 
     :param documents: [{'name', 'properties'} or {'name', 'id'}, …].

@@ -1,6 +1,7 @@
 """/v1/drivers"""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import wsme.types
@@ -54,7 +55,7 @@ class DriverPropertiesController(Resource):
     """The driver_info keys that a driver supports."""
 
     @expose('baremetal:driver:get_properties', {str: str})
-    def get_all(self, context: Context, driver_name: str, /) -> dict[str, Any]:
+    def get_all(self, context: Context, driver_name: str, /) -> dict[str, str]:
         return dict(_driver(context, driver_name).properties)
 
 
@@ -95,7 +96,7 @@ def _driver(context: Context, name: str) -> base.Driver:
     return context.service.drivers[name]
 
 
-def _selected(context: Context, lists: Any) -> Any:
+def _selected(context: Context, lists: list[list[str]]) -> Callable[[str], dict[str, Any]]:
     """Return a function that shows the selected fields of a driver, and its links.
 
     :param lists: lists of field names, one for each ``fields`` in the query.

@@ -40,7 +40,7 @@ class FacetsController(Resource):
     since = SINCE
 
     @expose('baremetal:node:list', Facets, since=SINCE, query=_QUERY | {'by': types.Names()})
-    def get_all(self, context: Context, grant: Grant, /, *, by: Any = (), **query: Any) -> Any:
+    def get_all(self, context: Context, grant: Grant, /, *, by: Any = (), **query: Any) -> Response:
         names = (*facets.FIELDS, facets.TRAITS)
         if unknown := [name for name in by if name not in names]:
             every = f'but by: {", ".join(names)}.{spelling.hint(unknown[0], names)}'
@@ -58,8 +58,8 @@ class FacetsController(Resource):
         return Response(document, headers={} if counts.nodes else absences(context, grant, query))
 
 
-def absences(context: Context, grant: Grant, query: dict[str, Any]) -> dict[str, Any]:
-    """Return the header about required traits that no node has which the caller may see, as a dict.
+def absences(context: Context, grant: Grant, query: dict[str, Any]) -> dict[str, str]:
+    """Return the header about required traits that no node has which the caller may see.
 
     :param query: {query parameter: value} of a list of nodes.
     """

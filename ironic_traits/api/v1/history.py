@@ -57,7 +57,7 @@ class HistoryController(Resource):
     since = SINCE
 
     @expose('baremetal:history:list', History, since=SINCE, query=paging.QUERY | _FILTERS)
-    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Any:
+    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> dict[str, Any]:
         page = ordered(context, query, 'created_at')
         filters = {name: query[name] for name in _FILTERS if name in query}
         if 'node' in filters:
@@ -86,5 +86,5 @@ def _show(row: sa.Row) -> dict[str, Any]:
     }
 
 
-def _names(joined: str | None) -> list[Any] | list[str] | None:
+def _names(joined: str | None) -> list[str] | None:
     return joined if joined is None else joined.split(',') if joined else []

@@ -30,10 +30,10 @@ class _Parts(wsme.types.UserType):
     name = 'parts'
     schema = {'type': 'array'}
 
-    def __init__(self, **in_loops: Any) -> None:
+    def __init__(self, **in_loops: str) -> None:
         self._in_loops = in_loops
 
-    def validate(self, value: list[Any] | list[dict[str, Any]]) -> list[Any] | list[dict[str, Any]]:
+    def validate(self, value: Any) -> list[Any]:
         if not isinstance(value, list):
             raise ValueError(f'{value!r:.100} is not a list')
         return [self._stored(each) if isinstance(each, dict) else each for each in value]
@@ -121,8 +121,8 @@ def _check(context: Context, old: dict[str, Any], new: dict[str, Any]) -> None:
         raise failures.RecordExists(what='rule', key=f'with name {new["name"]}, from a file,')
 
 
-def _problems(values: dict[str, Any]) -> list[Any]:
-    """Return what is wrong with a rule: [sentence, …]."""
+def _problems(values: dict[str, Any]) -> list[str]:
+    """Return sentences about what is wrong with a rule."""
     problems = []
     name = values['name']
     if name is not None and (uuidutils.is_uuid_like(name) or name in _PATHS):

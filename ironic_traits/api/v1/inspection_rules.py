@@ -23,10 +23,10 @@ class InspectionRulesController(RecordsController):
         return response
 
     def patch(self, context: Context, grant: Grant, ident: str, /, *, body: Any) -> Response:
-        rule = super().patch(context, grant, ident, body=body)
+        rule = RULES.change(context, grant, body)
         return Response(rule, headers=_warnings(context, rule))
 
 
-def _warnings(context: Context, rule: dict[str, Any]) -> dict[str, Any]:
+def _warnings(context: Context, rule: dict[str, Any]) -> dict[str, str]:
     """Return the header with the warnings about a rule that was written, {} without warnings."""
     return responses.warnings(inspection_rules.warnings(context, rule['uuid']))

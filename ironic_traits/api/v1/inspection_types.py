@@ -1,5 +1,6 @@
 """WSME types of the data of inspections."""
 
+from collections.abc import Callable
 from typing import Any
 
 import wsme.types
@@ -15,11 +16,11 @@ class _Data(wsme.types.UserType):
     basetype = str
     schema = {'type': 'object'}
 
-    def __init__(self, name: str, read: Any) -> None:
+    def __init__(self, name: str, read: Callable[[Any], inspection_data.InspectionData]) -> None:
         self.name = name
         self._read = read
 
-    def validate(self, value: dict[str, Any]) -> Any:
+    def validate(self, value: Any) -> inspection_data.InspectionData:
         try:
             return self._read(value)
         except inspection_data.Invalid as error:

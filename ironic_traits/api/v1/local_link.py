@@ -72,18 +72,18 @@ def shown(context: Context, text: str) -> str:
     return '{}' if _OVN[0] in text and not _OVN_SINCE <= context.minor < _OVN_UNTIL else text
 
 
-def is_smart(link: Any) -> bool:
+def is_smart(link: dict[str, Any]) -> bool:
     """Whether a link has the keys that a smart NIC needs."""
     return 'port_id' in link and 'hostname' in link
 
 
-def _is_complete(link: Any) -> Any:
+def _is_complete(link: dict[str, Any]) -> bool:
     if link.get('network_type') == 'unmanaged' or is_smart(link):
         return True
     return 'port_id' in link and ('switch_id' in link or _OVN[0] in link)
 
 
-def _switch(text: str) -> Any:
+def _switch(text: str) -> str:
     if not _MAC.fullmatch(text) and not _DATAPATH.fullmatch(text):
         raise ValueError(f'Expected a MAC address or OpenFlow datapath ID but received {text}.')
     return text.lower()

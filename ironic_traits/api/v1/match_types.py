@@ -125,13 +125,11 @@ def has_requirements(body: Any) -> bool:
     return bool(_requirements(body))
 
 
-def read_request(context: Context, grant: Grant, body: Any, idents: tuple[Any, ...] | None = None) -> NodeRequest:
+def read_request(context: Context, grant: Grant, body: Any, idents: tuple[str, ...] | None = None) -> NodeRequest:
     """Return the request for nodes in a body.
 
-    :param grant: ironic_traits.context.Grant.
     :param body: RequestBody, or a subclass.
-    :param idents: uuids and names of the candidates, a tuple; None for all nodes.
-    :returns: ironic_traits.inventory.search.matches.NodeRequest.
+    :param idents: uuids and names of the candidates; None for all nodes.
     :raises failures.Failure: as ``requests.understand``, ``node_filters.parse``, ``nova.flavor`` and ``glance.image``
         do.
     """
@@ -144,12 +142,8 @@ def read_request(context: Context, grant: Grant, body: Any, idents: tuple[Any, .
     return NodeRequest(grant, requests.understand(**requirements), filters, idents)
 
 
-def warnings(context: Context, node_request: NodeRequest) -> list[Any]:
-    """Return the warnings for a request: of parts that are ignored, and of retired traits.
-
-    :param node_request: ironic_traits.inventory.search.matches.NodeRequest.
-    :returns: [sentence, …].
-    """
+def warnings(context: Context, node_request: NodeRequest) -> list[str]:
+    """Return the warnings for a request: of parts that are ignored, and of retired traits."""
     request = node_request.request
     return [*request.warnings, *trait_catalogue.warnings(context, request.names)]
 

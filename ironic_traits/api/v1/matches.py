@@ -14,6 +14,7 @@ from ironic_traits.api.v1 import match_types
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.records import deploy_templates
 from ironic_traits.inventory.search import explanations, instances, matches
+from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching import rebuilds
 from ironic_traits.matching.requests import Request
 
@@ -36,10 +37,13 @@ class MatchesController(Resource):
     since = SINCE
 
     @expose('baremetal:match:list', match_types.Matches, since=SINCE, body=MatchBody)
-    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         node_request = match_types.read_request(context, grant, body)
-        document = {'request': _show(node_request.request), 'warnings': match_types.warnings(context, node_request)}
+        document: dict[str, Any] = {
+            'request': _show(node_request.request),
+            'warnings': match_types.warnings(context, node_request),
+        }
         if context.may('baremetal:deploy_template:get'):
             document['deploy_templates'] = deploy_templates.names(context, node_request.request.instance_traits)
         if 'instance_uuid' in fields:
@@ -59,7 +63,7 @@ class MatchesController(Resource):
         return document
 
 
-def _check(context: Context, fields: Any, node_request: Any) -> Any:
+def _check(context: Context, fields: dict[str, Any], node_request: NodeRequest) -> dict[str, Any]:
     context.can('baremetal:match:check')
     superfluous = sorted(fields.keys() & {'limit', 'explain', *match_types.FILTERS})
     if superfluous:
@@ -71,7 +75,7 @@ def _check(context: Context, fields: Any, node_request: Any) -> Any:
     return {'satisfied': rebuilds.fulfilled(providers), 'providers': providers}
 
 
-def _more_warning(limit: Any, max_limit: Any) -> Any:
+def _more_warning(limit: int, max_limit: int) -> str:
     return f"More nodes match: these are the first {limit}. Set 'limit' to get up to {max_limit}."
 
 

@@ -73,7 +73,7 @@ class MissingNodesController(Resource):
     since = SINCE
 
     @expose('baremetal:mirror:confirm', since=SINCE, query={'count': int}, statuses=(202,))
-    def delete(self, context: Context, mirror: str, /, *, count: Any = None) -> Any:
+    def delete(self, context: Context, mirror: str, /, *, count: Any = None) -> Response:
         mirror_deletions.confirm(context, mirror, count)
         return Response(status=202)
 
@@ -94,7 +94,7 @@ class MirrorsController(Resource):
         return _show(row) | {'conflict_list': [_conflict(each) for each in mirror_clouds.conflicts(context, mirror)]}
 
 
-def _conflict(row: sa.Row) -> Any:
+def _conflict(row: sa.Row) -> dict[str, Any]:
     return {name: getattr(row, name) for name in ('uuid', 'resource', 'trait', 'reason', 'since')}
 
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
-import sqlalchemy as sa
 
 from ironic_traits import failures, spelling
 from ironic_traits.api.v1 import trait_sources
@@ -17,21 +16,20 @@ from ironic_traits.resources.nodes import NODES
 FIELDS_SINCE = 8
 
 
-def all_fields(context: Context) -> tuple[Any, ...]:
-    """Return the names of all fields of a node at the version of the request, a tuple."""
+def all_fields(context: Context) -> tuple[str, ...]:
+    """Return the names of all fields of a node at the version of the request."""
     return _up_to(context.minor, NODES.details)
 
 
-def listed_fields(context: Context) -> tuple[Any, ...]:
-    """Return the names of the fields of a node in a list at the version of the request, a tuple."""
+def listed_fields(context: Context) -> tuple[str, ...]:
+    """Return the names of the fields of a node in a list at the version of the request."""
     return _up_to(context.minor, NODES.listed)
 
 
-def selected(context: Context, lists: list[list[str]]) -> Any:
+def selected(context: Context, lists: list[list[str]]) -> tuple[str, ...]:
     """Return the names of the fields that a request selects, without duplicates.
 
     :param lists: lists of names, one for each ``fields`` in the query.
-    :returns: a tuple.
     :raises failures.VersionTooLow: ``fields``, or one of the fields, needs a later version.
     :raises failures.InvalidInput: a name is not that of a field, or there are no names.
     """
@@ -55,14 +53,15 @@ def check(context: Context, name: str) -> None:
     context.needs(NODES.since.get(name, 1), f"the field '{name}'")
 
 
-def presenter(context: Context, fields: Any, links: bool | str = False) -> Callable:
+def presenter(
+    context: Context, fields: Sequence[str], links: bool | str = False
+) -> Callable[[Sequence[Any]], dict[str, Any]]:
     """Return a function that turns a row into a node for the response.
 
     Everything that depends only on the request is computed once, not for each row.
 
     :param fields: the names of the columns of the row, in their order.
     :param links: which links the node has: to itself ('node'), also to the resources below it ('all'), or none (False).
-    :returns: function from a row to a dict.
     """
     converters = [(name, _converter(context, name)) for name in fields]
     members = [name for name, since in NODES.links.items() if since <= context.minor] if links == 'all' else []
@@ -70,7 +69,7 @@ def presenter(context: Context, fields: Any, links: bool | str = False) -> Calla
     # Clients of Ironic do not know the field, which most inventories do not use.
     has_origin = links == 'all' and 'origin' in fields
 
-    def show(row: sa.Row) -> Any:
+    def show(row: Sequence[Any]) -> dict[str, Any]:
         node = {
             name: convert(value) if convert else value for (name, convert), value in zip(converters, row, strict=True)
         }
@@ -87,17 +86,17 @@ def presenter(context: Context, fields: Any, links: bool | str = False) -> Calla
 
 
 @functools.lru_cache
-def _up_to(minor: int, names: Sequence[str]) -> tuple[Any, ...]:
+def _up_to(minor: int, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in names if NODES[name].since <= minor)
 
 
-def _converter(context: Context, name: str) -> Any:
+def _converter(context: Context, name: str) -> Callable[[Any], Any] | None:
     if name == 'provision_state':
         return _state_converter(context.minor)
     return _CONVERTERS.get(name)
 
 
-def _state_converter(minor: int) -> Callable | None:
+def _state_converter(minor: int) -> Callable[[str], str | None] | None:
     """Return a function that replaces provision states which a version does not have; None if it has all of them."""
     replacements: dict[str, str | None] = {}
     if minor < 2:
@@ -107,7 +106,7 @@ def _state_converter(minor: int) -> Callable | None:
     return (lambda state: replacements.get(state, state)) if replacements else None
 
 
-_CONVERTERS = {
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
     # The database has JSON text, which goes into the response unchanged.
     **dict.fromkeys(JSON_FIELDS, orjson.Fragment),
     'trait_sources': trait_sources.document,

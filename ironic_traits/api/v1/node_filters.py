@@ -14,11 +14,11 @@ TRAIT_FILTERS = tuple(each.name for each in NODES.list_filters.values() if each.
 QUERY = {**paging.QUERY, **arguments.query(NODES)}
 
 
-def parse(context: Context, query: dict[str, Any]) -> Any:
+def parse(context: Context, query: dict[str, Any]) -> tuple[dict[str, Any], Filter]:
     """Return the filters of a request.
 
     :param query: {filter: value}. Other keys are ignored.
-    :returns: (filters as ``inventory.core.node_filters`` takes them, ironic_traits.matching.traits.Filter).
+    :returns: the filters as ``inventory.core.node_filters`` takes them, and that of traits.
     :raises failures.VersionTooLow: a filter needs a later version.
     :raises failures.InvalidInput: there is no such provision state, or there are too many traits.
     """

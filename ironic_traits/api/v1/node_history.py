@@ -112,6 +112,6 @@ def _detailed(context: Context, row: sa.Row) -> dict[str, Any]:
     return entry | {'links': _links(context, row)}
 
 
-def _links(context: Context, row: sa.Row) -> list[dict[str, Any]]:
+def _links(context: Context, row: sa.Row) -> list[dict[str, str]]:
     """Return the link to the entry: unlike other resources, it has no bookmark."""
     return context.links('nodes', row.node_uuid, 'history', row.uuid)[:1]

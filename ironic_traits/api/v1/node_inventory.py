@@ -26,7 +26,7 @@ class NodeInventoryController(Resource):
         since=SINCE,
         query={'previous': types.BOOLEAN},
     )
-    def get_all(self, context: Context, grant: Grant, node_ident: str, /, *, previous: Any = False) -> Any:
+    def get_all(self, context: Context, grant: Grant, node_ident: str, /, *, previous: Any = False) -> orjson.Fragment:
         return orjson.Fragment(inspections.get(context, grant, previous).json)
 
     @expose(
@@ -36,5 +36,5 @@ class NodeInventoryController(Resource):
         since=SINCE,
         body=Body(CLIENT_DATA, max_size=lambda conf: conf.inspection.max_data_size),
     )
-    def put(self, context: Context, node_ident: str, /, *, body: Any) -> Any:
+    def put(self, context: Context, node_ident: str, /, *, body: Any) -> orjson.Fragment:
         return orjson.Fragment(inspections.put(context, node_ident, body).json)

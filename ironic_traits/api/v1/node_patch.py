@@ -10,6 +10,7 @@ from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.types import PatchOperation
 from ironic_traits.api.v1 import node_fields, node_ident, node_types
 from ironic_traits.context import Context
+from ironic_traits.db.statements.annotations import Values
 from ironic_traits.resources.nodes import NODES
 
 #: The rules that a patch may need: one of all fields, and those of single fields.
@@ -17,10 +18,7 @@ RULES = ('baremetal:node:update', *dict.fromkeys(rule.name for rule in NODES.cha
 
 
 def rules(operations: list[PatchOperation]) -> set[str]:
-    """Return the policy rules that must all allow a patch of a node: a set of names.
-
-    :param operations: [types.PatchOperation, …].
-    """
+    """Return the names of the policy rules that must all allow a patch of a node."""
     return {_rule(operation.path.split('/')[1]) for operation in operations} or {'baremetal:node:update'}
 
 
@@ -29,14 +27,15 @@ def _rule(name: str) -> str:
     return rule.name if rule else 'baremetal:node:update'
 
 
-def changer(context: Context, operations: list[PatchOperation], reset_interfaces: Any = False) -> Callable:
+def changer(
+    context: Context, operations: list[PatchOperation], reset_interfaces: bool | None = False
+) -> Callable[[Values], Values]:
     """Return the function that applies a patch to a node, for ``inventory.nodes.nodes.update``.
 
     Errors that do not depend on the node are raised here, before it is looked up.
 
-    :param operations: [types.PatchOperation, …].
     :param reset_interfaces: whether interfaces that the patch does not name get the defaults of the new driver.
-    :returns: function from the settable fields of a node (a dict) to their new values.
+    :returns: function from the settable fields of a node to their new values.
     :raises failures.InvalidInput: a path cannot be changed.
     :raises failures.VersionTooLow: a field needs a later version.
     """
@@ -47,7 +46,7 @@ def changer(context: Context, operations: list[PatchOperation], reset_interfaces
             reason="The reset_interfaces parameter can only be used when changing the node's driver."
         )
 
-    def change(node: Any) -> Any:
+    def change(node: Values) -> Values:
         document = json_patch.apply(node, patch)
         if reset_interfaces:
             for name in [name for name in document if name.endswith('_interface') and name not in named]:
@@ -75,7 +74,7 @@ def settable(context: Context, body: Any, before: dict[str, Any]) -> dict[str, A
     return values
 
 
-def _check_network_data(data: Any) -> None:
+def _check_network_data(data: dict[str, Any]) -> None:
     for key in ('links', 'networks', 'services'):
         if data and not isinstance(data.get(key), list):
             raise failures.InvalidInput(reason=f"Invalid network_data: '{key}' is a required property, a list.")

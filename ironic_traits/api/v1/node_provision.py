@@ -1,7 +1,8 @@
 """/v1/nodes/{node}/states/provision"""
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import orjson
 
@@ -79,7 +80,7 @@ class NodeProvisionController(Resource):
         return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
 
 
-def _refuse(context: Context, grant: Grant, verb: Any) -> None:
+def _refuse(context: Context, grant: Grant, verb: str | None) -> NoReturn:
     node = nodes.get(context, grant, ('uuid', 'provision_state'))
     hint = spelling.hint(verb or '', states.VERBS)
     raise failures.InvalidTransition(action=verb, node=node.uuid, state=node.provision_state, hint=hint)
@@ -116,7 +117,7 @@ def _check_abort(context: Context, grant: Grant) -> None:
         context.needs(110, 'to abort a deployment')
 
 
-def _configdrive(context: Context, verb: str, configdrive: Any) -> Any:
+def _configdrive(context: Context, verb: str, configdrive: Any) -> str | None:
     """Return a config drive as it is stored: a string unchanged, an object as JSON text."""
     if configdrive is None:
         return None
@@ -154,10 +155,10 @@ def _check_arguments(context: Context, verb: str, arguments: dict[str, Any]) -> 
         _check_source(f'{verb}_steps', verb, arguments)
     for name in _STEP_KEYS.keys() & arguments.keys():
         for step in arguments[name]:
-            _check_step(name, step)
+            _check_step(name, step or {})
 
 
-def _misplaced(name: str, verbs: Any) -> Any:
+def _misplaced(name: str, verbs: Sequence[str]) -> str:
     if name == 'runbook':
         return f'"runbooks" is only valid when setting target provision state to any of {list(verbs)}'
     if name == 'disable_ramdisk':
@@ -165,7 +166,7 @@ def _misplaced(name: str, verbs: Any) -> Any:
     return f'"{name}" is only valid when setting target provision state to {", ".join(verbs)}'
 
 
-def _check_source(name: str, verb: Any, arguments: Any) -> None:
+def _check_source(name: str, verb: str, arguments: dict[str, Any]) -> None:
     """Raise InvalidInput unless a request has either steps or a runbook."""
     if 'runbook' in arguments and arguments.get(name):
         raise failures.InvalidInput(reason=f'Please provide either "{name}" or a runbook, but not both.')
@@ -173,12 +174,12 @@ def _check_source(name: str, verb: Any, arguments: Any) -> None:
         raise failures.InvalidInput(reason=f'"{name}" is required when setting target provision state to {verb}')
 
 
-def _check_step(name: str, step: Any) -> None:
+def _check_step(name: str, step: dict[str, Any]) -> None:
     keys = {'interface', 'step', 'args', 'priority', *(() if name == 'deploy_steps' else ('order',))}
-    if unknown := sorted(set(step or ()) - keys):
+    if unknown := sorted(set(step) - keys):
         hint = spelling.hint(unknown[0], keys)
         raise failures.InvalidInput(reason=f"Invalid {name}: '{unknown[0]}' was unexpected.{hint}")
-    if missing := _STEP_KEYS[name].difference(step or ()):
+    if missing := _STEP_KEYS[name].difference(step):
         raise failures.InvalidInput(reason=f"Invalid {name}: '{min(missing)}' is a required property")
     if step['interface'] not in _STEP_INTERFACES:
         raise failures.InvalidInput(
@@ -194,7 +195,7 @@ def _check_step(name: str, step: Any) -> None:
         )
 
 
-def _is_priority(value: Any) -> Any:
+def _is_priority(value: Any) -> bool:
     if isinstance(value, str):
         return bool(_DIGITS.fullmatch(value))
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -21,11 +21,10 @@ _OF_TRAITS = {name for name, datatype in _FILTERS.items() if isinstance(datatype
 _DIGEST = re.compile(r'[0-9a-f]{64}')
 
 
-def parse(context: Context, fields: Any) -> Selection:
+def parse(context: Context, fields: dict[str, Any]) -> Selection:
     """Return the nodes that the fields of a body select.
 
     :param fields: {field: value}, of which ``where`` (filters of nodes) or ``nodes`` (uuids and names) counts.
-    :returns: ironic_traits.inventory.core.node_selection.Selection.
     :raises failures.Failure: a filter is invalid, or there is none.
     """
     if ('where' in fields) == ('nodes' in fields):
@@ -58,7 +57,7 @@ def _filter(name: str, value: Any) -> Any:
         raise failures.InvalidInput(reason=f"Invalid {name} in 'where': {error.msg}") from error
 
 
-def _sets(value: Any) -> Any:
+def _sets(value: Any) -> list[str]:
     """Return the sets of traits of a filter, each joined by commas: one for each time the query parameter is used.
 
     :param value: names joined by commas, a list of names, or a list of such lists.
@@ -73,7 +72,7 @@ def _sets(value: Any) -> Any:
     raise ValueError(f'{value!r} is neither a string, nor a list of traits, nor a list of lists of traits')
 
 
-def _joined(names: Sequence[str]) -> Any:
+def _joined(names: Sequence[str]) -> str:
     for name in names:
         if ',' in name:
             raise ValueError(f'{name!r} in a list has a comma')
@@ -86,8 +85,8 @@ def check_digest(digest: str) -> None:
         raise failures.InvalidInput(reason=f"'{digest}' is not the digest of a preview: 64 hexadecimal digits.")
 
 
-def names(fields: Any, key: str) -> Any:
-    """Return a list of strings in the fields of a body.
+def names(fields: dict[str, Any], key: str) -> list[Any]:
+    """Return a list in the fields of a body; [] if they do not have it.
 
     :raises failures.InvalidInput: it has null.
     """

@@ -58,7 +58,7 @@ class NodeFirmwareController(Resource):
         return {'firmware': _empty(context, grant, 'firmware', query)}
 
 
-def _empty(context: Context, grant: Grant, kind: str, query: dict[str, Any]) -> list[Any]:
+def _empty(context: Context, grant: Grant, kind: str, query: dict[str, Any]) -> list[dict[str, Any]]:
     """Return an empty list.
 
     :param kind: bios or firmware.

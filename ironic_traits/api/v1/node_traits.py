@@ -109,13 +109,13 @@ class NodeTraitsController(Resource):
             node_traits.remove(context, node_ident, trait, source)
 
 
-def _add(context: Context, node_ident: str, trait: str, source: Any) -> Response:
+def _add(context: Context, node_ident: str, trait: str, source: str | None) -> Response:
     name = _TRAIT.validate(trait)
     written = node_traits.add(context, node_ident, name, source)
     headers = _warnings(context, written)
     return Response(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}', headers=headers)
 
 
-def _warnings(context: Context, written: Written) -> dict[str, Any]:
-    """Return the header about the retired traits that a request wrote, as a dict."""
+def _warnings(context: Context, written: Written) -> dict[str, str]:
+    """Return the header about the retired traits that a request wrote."""
     return responses.warnings(trait_catalogue.warnings(context, written.retired))

@@ -35,7 +35,7 @@ class NodesValidateController(Resource):
         of=access.node,
         query={'node': types.TEXT, 'node_uuid': types.UUID},
     )
-    def get_all(self, context: Context, grant: Grant, /, *, node: Any = None, node_uuid: Any = None) -> Any:
+    def get_all(self, context: Context, grant: Grant, /, *, node: Any = None, node_uuid: Any = None) -> dict[str, Any]:
         if node_uuid is None and not node:
             raise failures.InvalidInput(reason='Expected a logical name or UUID but received None.')
         return _validation(context, access.node(context, grant, node_uuid or node))

@@ -41,7 +41,7 @@ class NodesDetailController(Resource):
     """Nodes with all their fields."""
 
     @expose('baremetal:node:list', node_types.Nodes, query=LIST_QUERY, query_since={'changed-since': changes.SINCE})
-    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Any:
+    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Response | dict[str, Any]:
         return list_page(context, grant, node_fields.all_fields(context), 'all', query)
 
 
@@ -75,7 +75,7 @@ class NodesController(Resource):
     )
     def get_all(
         self, context: Context, grant: Grant, /, *, fields: Any = None, detail: Any = None, **query: Any
-    ) -> Any:
+    ) -> Response | dict[str, Any]:
         if detail and fields is not None:
             raise failures.InvalidInput(reason='Can not specify ?detail=True and fields in the same request.')
         if detail:
@@ -97,7 +97,7 @@ class NodesController(Resource):
         body=node_types.NodeBody,
         statuses=(201,),
     )
-    def post(self, context: Context, /, *, body: Any) -> Any:
+    def post(self, context: Context, /, *, body: Any) -> Response:
         values = new_values(context, body) | _owner(context, body)
         node = _show(context, nodes.create(context, values, node_fields.all_fields(context)))
         return Response(node, status=201, location=f'/v1/nodes/{node["uuid"]}')
@@ -113,7 +113,7 @@ class NodesController(Resource):
     )
     def patch(
         self, context: Context, grant: Grant, node_ident: str, /, *, body: Any, reset_interfaces: Any = None
-    ) -> Any:
+    ) -> dict[str, Any]:
         change = node_patch.changer(context, body, reset_interfaces)
         access.check_all(context, grant, node_patch.rules(body))
         return _show(context, nodes.update(context, node_ident, change, node_fields.all_fields(context)))
@@ -145,7 +145,7 @@ def _initial_states(context: Context) -> dict[str, Any]:
     return {'provision_state': states.AVAILABLE, 'power_state': states.POWER_OFF}
 
 
-def _owner(context: Context, body: Any) -> Any:
+def _owner(context: Context, body: Any) -> dict[str, str]:
     """Return the owner of a new node: {'owner': project}, or {} if policy lets the caller choose it.
 
     A caller who may only create nodes of their own project cannot choose: that project becomes the owner.
@@ -165,19 +165,20 @@ def _show(context: Context, row: sa.Row) -> dict[str, Any]:
     return node_fields.presenter(context, node_fields.all_fields(context), 'all')(row)
 
 
-def list_page(context: Context, grant: Grant, fields: Any, links: bool | str, query: dict[str, Any]) -> Any:
+def list_page(
+    context: Context, grant: Grant, fields: tuple[str, ...], links: bool | str, query: dict[str, Any]
+) -> Response | dict[str, Any]:
     """Return the response with a page of nodes, and a link to the next page.
 
-    :param grant: ironic_traits.context.Grant.
     :param fields: names of the fields to show.
     :param links: as ``node_fields.presenter`` takes it.
     :param query: {query parameter: value}, with filters.
     """
     if 'changed_since' in query:
         return _changed(context, grant, fields, links, query)
-    headers = {}
+    headers: dict[str, str] = {}
 
-    def read() -> Any:
+    def read() -> dict[str, Any]:
         document = _read_page(context, grant, fields, links, query)
         if not document['nodes']:
             headers.update(absences(context, grant, query))
@@ -188,7 +189,9 @@ def list_page(context: Context, grant: Grant, fields: Any, links: bool | str, qu
     return Response(body, headers=headers)
 
 
-def _read_page(context: Context, grant: Grant, fields: Any, links: bool | str, query: dict[str, Any]) -> Any:
+def _read_page(
+    context: Context, grant: Grant, fields: tuple[str, ...], links: bool | str, query: dict[str, Any]
+) -> dict[str, Any]:
     page = paging.page(context, query, node_columns.SORTABLE, node_fields.check)
     filters, traits = node_filters.parse(context, query)
     found = nodes.find(context, grant, ('uuid', *fields), filters, traits, page)
@@ -196,7 +199,9 @@ def _read_page(context: Context, grant: Grant, fields: Any, links: bool | str, q
     return paging.document(context, page, found, 'nodes', lambda row: show(row[1:]))
 
 
-def _changed(context: Context, grant: Grant, fields: Any, links: Any, query: dict[str, Any]) -> Any:
+def _changed(
+    context: Context, grant: Grant, fields: tuple[str, ...], links: bool | str, query: dict[str, Any]
+) -> dict[str, Any]:
     """Return the nodes that have changed since a token; parameters as for ``list_page``."""
     filters, traits = node_filters.parse(context, query)
     rows, ending = changes.changed_nodes(context, grant, ('uuid', *fields), filters, traits, query)

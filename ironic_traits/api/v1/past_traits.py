@@ -1,5 +1,6 @@
 """The traits of a node at a past time: ?at= of /v1/nodes/{node}/traits"""
 
+import datetime
 from typing import Any
 
 from ironic_traits import failures
@@ -9,10 +10,10 @@ from ironic_traits.inventory.traits import past_traits
 SINCE = 38
 
 
-def document(context: Context, grant: Grant, at: Any, detail: Any) -> Any:
-    """Return the traits of a node at a time, as a document.
+def document(context: Context, grant: Grant, at: datetime.datetime, detail: bool | None) -> dict[str, Any]:
+    """Return the document with the traits of a node at a time.
 
-    :param at: datetime in UTC, without a time zone.
+    :param at: in UTC, without a time zone.
     :param detail: value of the query parameter, which cannot be combined with ``at``.
     """
     if detail:

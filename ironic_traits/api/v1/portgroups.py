@@ -19,7 +19,7 @@ class PortgroupPortsController(ListController):
     records = PORTS
 
     @expose(PORTS.list_rule, PORTS.page_type, since=MEMBERS_SINCE, query=_PORTS_QUERY)
-    def get_all(self, context: Context, grant: Grant, portgroup_ident: str, /, **query: Any) -> Any:
+    def get_all(self, context: Context, grant: Grant, portgroup_ident: str, /, **query: Any) -> dict[str, Any]:
         return PORTS.page(context, grant, {**query, 'portgroup': portgroup_ident}, self.detail)
 
 

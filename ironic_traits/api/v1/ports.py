@@ -6,6 +6,7 @@ import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import types
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, local_link, node_ident
 from ironic_traits.api.v1.local_link import LocalLink, is_smart
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
@@ -77,7 +78,7 @@ def _check_network(context: Context, old: dict[str, Any], new: dict[str, Any]) -
 class _Ports(Records):
     """Ports. Their list has filters of its own."""
 
-    def page(self, context: Context, grant: Grant, query: dict[str, Any], detail: bool = False) -> Any:
+    def page(self, context: Context, grant: Grant, query: dict[str, Any], detail: bool = False) -> dict[str, Any]:
         self.check_filters(context, query)
         if 'portgroup' in query:
             query['portgroup'] = (PORTGROUPS.kind, PORTGROUPS.ident(context, query['portgroup']))
@@ -101,7 +102,6 @@ PORTS = _Ports(
 def _resolve_node(context: Context, grant: Grant, body: Any) -> None:
     """Replace the name of the node of a new port by its uuid.
 
-    :param grant: ironic_traits.context.Grant.
     :param body: NewPort.
     :raises failures.VersionTooLow: the version of the request does not have it.
     :raises failures.InvalidInput: there is no such node that the caller may see, or the body names two.
@@ -129,6 +129,6 @@ class PortsController(RecordsController):
 
     records = PORTS
 
-    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Response:
         _resolve_node(context, grant, body)
         return super().post(context, grant, body=body)

@@ -72,16 +72,16 @@ class RecordsController(ListController):
             if not hasattr(method, 'route'):
                 setattr(cls, name, decorate(method))
 
-    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Any:
+    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> dict[str, Any]:
         return self.records.page(context, grant, query, self.detail)
 
-    def get_one(self, context: Context, grant: Grant, ident: str, /, *, fields: Any = None) -> Any:
+    def get_one(self, context: Context, grant: Grant, ident: str, /, *, fields: Any = None) -> dict[str, Any]:
         return self.records.show(context, grant, fields)
 
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> Response:
         return self.records.create(context, grant, body)
 
-    def patch(self, context: Context, grant: Grant, ident: str, /, *, body: Any) -> Any:
+    def patch(self, context: Context, grant: Grant, ident: str, /, *, body: Any) -> dict[str, Any] | Response:
         return self.records.change(context, grant, body)
 
     def delete(self, context: Context, grant: Grant, ident: str, /) -> None:
@@ -105,7 +105,7 @@ def of_node(kind: Records, since: int | None = None) -> ListController:
             since=since or kind.served_since,
             query={name: datatype for name, datatype in kind.query.items() if name not in _NODE_FILTERS},
         )
-        def get_all(self, context: Context, grant: Grant, node_ident: str, /, **query: Any) -> Any:
+        def get_all(self, context: Context, grant: Grant, node_ident: str, /, **query: Any) -> dict[str, Any]:
             return self.records.page(context, grant, {**query, 'node': node_ident}, self.detail)
 
     return NodeRecordsController()

@@ -59,9 +59,9 @@ class Records:
     new_body: type | None = None
     list_action: str = 'list'
     before: int = 404
-    check: Callable = _no_check
+    check: Callable[[Context, dict[str, Any], dict[str, Any]], None] = _no_check
     optional: frozenset[str] = frozenset()
-    views: dict[str, Callable] = dataclasses.field(default_factory=dict)
+    views: dict[str, Callable[[Context, str], str]] = dataclasses.field(default_factory=dict)
 
     @property
     def resource(self) -> Resource:
@@ -142,7 +142,6 @@ class Records:
     def show(self, context: Context, grant: Grant, fields: Sequence[Sequence[str]] | None = None) -> dict[str, Any]:
         """Return one record.
 
-        :param grant: ironic_traits.context.Grant of the record.
         :param fields: lists of field names, one for each ``fields`` in the query; None for all fields.
         """
         names = self._all(context) if fields is None else self._selected(context, fields)

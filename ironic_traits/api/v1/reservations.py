@@ -69,7 +69,7 @@ class Reservations(types.Base):
     next = str
 
 
-def _allowed(context: Context, grant: Grant, text: str) -> Any:
+def _allowed(context: Context, grant: Grant, text: str) -> Grant:
     """Return the grant for a reservation, if policy allows the request for it."""
     if not uuidutils.is_uuid_like(text):
         raise failures.InvalidInput(reason=f'Expected UUID for reservation: {text}')
@@ -101,7 +101,7 @@ class ReservationsController(Resource):
         since=SINCE,
         query=paging.QUERY | FIELDS_QUERY | {'node': types.TEXT, 'instance_uuid': types.UUID},
     )
-    def get_all(self, context: Context, grant: Grant, /, *, fields: Any = None, **query: Any) -> Any:
+    def get_all(self, context: Context, grant: Grant, /, *, fields: Any = None, **query: Any) -> dict[str, Any]:
         names = FIELDS if fields is None else _selected(fields)
         page = paging.page(context, query, (*FIELDS, 'id'), lambda context, name: None)
         filters: dict[str, str] = {name: query[name] for name in ('node', 'instance_uuid') if name in query}
@@ -115,7 +115,7 @@ class ReservationsController(Resource):
         return _one(reservations.get(context, grant))
 
     @expose('baremetal:reservation:create', NewReservations, since=SINCE, body=ReservationBody, statuses=(200, 201))
-    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Response:
         instances = _instances(context, body)
         node_request = match_types.read_request(context, grant, body, _idents(context, body))
         sentences = match_types.warnings(context, node_request)
@@ -140,7 +140,7 @@ def _show(row: sa.Row) -> dict[str, Any]:
     return {name: getattr(row, name) for name in FIELDS}
 
 
-def _selected(lists: Any) -> Any:
+def _selected(lists: list[list[str]]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name for names in lists for name in names))
     for name in names:
         if name not in FIELDS:
@@ -167,7 +167,7 @@ def _instances(context: Context, body: Any) -> list[str]:
     return uuids
 
 
-def _idents(context: Context, body: Any) -> tuple[Any, ...] | None:
+def _idents(context: Context, body: Any) -> tuple[str, ...] | None:
     """Return the uuids and names of the candidates in a request; None if it has only requirements."""
     if body.node_uuid in (None, wsme.types.Unset) and match_types.has_requirements(body):
         return None

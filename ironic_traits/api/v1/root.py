@@ -105,7 +105,7 @@ class _V1(types.Base):
 
 
 #: The Bare Metal API, with links to its resources.
-V1: Any = type(
+V1 = type(
     'V1',
     (_V1,),
     dict.fromkeys(_CHILDREN, types.LINKS) | {'_since': {name: child.since for name, child in _CHILDREN.items()}},
@@ -118,7 +118,7 @@ class V1Controller(Resource):
     children = _CHILDREN
 
     @expose(PUBLIC, V1)
-    def get_all(self, context: Context, /) -> Any:
+    def get_all(self, context: Context, /) -> dict[str, Any]:
         return {
             'id': 'v1',
             'links': [{'href': context.url('/v1/'), 'rel': 'self'}],
@@ -133,7 +133,7 @@ class RootController(Resource):
 
     children = {'v1': V1Controller(), 'placement': PlacementController()}
 
-    def locate(self, segments: list[str], request: Request) -> tuple[Any, ...]:
+    def locate(self, segments: list[str], request: Request) -> tuple[Any, list[str], str]:
         """Return the route of a request. As in Ironic, the path may lack /v1, and may end in ``.json``."""
         if not segments or segments[0] == 'placement':
             return super().locate(segments, request)
@@ -167,7 +167,7 @@ class RootController(Resource):
         return method, parameters, path
 
     @expose(PUBLIC, Root)
-    def get_all(self, context: Context, /) -> Any:
+    def get_all(self, context: Context, /) -> dict[str, Any]:
         return {
             'name': 'OpenStack Ironic API',
             'description': 'Ironic is an OpenStack project which enables the provision and management of baremetal '
@@ -179,7 +179,7 @@ class RootController(Resource):
         }
 
 
-def _check_since(request: Any, error: Any) -> None:
+def _check_since(request: Request, error: exc.HTTPMethodNotAllowed) -> None:
     """Raise HTTPNotFound if a method is not allowed, but the client would not find the resource at its version.
 
     As in Ironic, a noun refuses a method that it never has with 405, also before its own version.
@@ -193,7 +193,7 @@ def _check_since(request: Any, error: Any) -> None:
         raise exc.HTTPNotFound(f'{request.path} needs API version 1.{error.since}.') from None
 
 
-def _version(context: Context) -> Any:
+def _version(context: Context) -> dict[str, Any]:
     return {
         'id': 'v1',
         'links': [{'href': context.url('/v1/'), 'rel': 'self'}],

@@ -6,6 +6,7 @@ from typing import Any
 from ironic_traits.api import types
 from ironic_traits.api.v1.trait_edits import LockedNode
 from ironic_traits.inventory.inspection import rule_previews
+from ironic_traits.inventory.inspection.rule_applications import RuleApplication
 from ironic_traits.inventory.inspection.rule_runs import Run
 from ironic_traits.matching.rules.rule_evaluation import Evaluation, RuleResult
 from ironic_traits.matching.sources import RULE
@@ -76,10 +77,7 @@ class AppliedRules(types.Base):
 
 
 def preview(result: rule_previews.RulePreviewPage) -> dict[str, Any]:
-    """Return a preview of nodes.
-
-    :param result: ironic_traits.inventory.inspection.rule_previews.RulePreviewPagePage.
-    """
+    """Return a preview of nodes."""
     return {
         'digest': result.digest,
         'selected': len(result.selected.nodes),
@@ -89,20 +87,14 @@ def preview(result: rule_previews.RulePreviewPage) -> dict[str, Any]:
     }
 
 
-def document_preview(evaluation: Any) -> Any:
-    """Return the preview of one document.
-
-    :param evaluation: ironic_traits.matching.rules.rule_evaluation.Evaluation.
-    """
+def document_preview(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the preview of one document."""
     failed = {result.rule.name: result.failure for result in evaluation.results if result.failure is not None}
     return _page([{'uuid': None, 'name': None, **_node(evaluation, failed), 'added': sorted(evaluation.traits)}])
 
 
-def application(result: Any) -> Any:
-    """Return what a run over nodes has done.
-
-    :param result: ironic_traits.inventory.inspection.rule_applications.RuleApplication.
-    """
+def application(result: RuleApplication) -> dict[str, Any]:
+    """Return what a run over nodes has done."""
     return {
         'selected': len(result.selected.nodes),
         'without_data': result.selected.without_data,
@@ -155,7 +147,7 @@ def _is_of_rule(source: str) -> bool:
     return source.startswith(RULE)
 
 
-def _node(evaluation: Evaluation, failed: dict[str, Any]) -> dict[str, Any]:
+def _node(evaluation: Evaluation, failed: dict[str, str]) -> dict[str, Any]:
     outcomes = [_outcome(result, failed.get(result.rule.name)) for result in evaluation.results]
     return {
         **{name: [] for name in ('added', 'removed', 'kept', 'vetoed')},
@@ -164,7 +156,7 @@ def _node(evaluation: Evaluation, failed: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _outcome(result: RuleResult, failure: Any) -> dict[str, Any]:
+def _outcome(result: RuleResult, failure: str | None) -> dict[str, Any]:
     effects = result.effects
     changes = [f'change of {each.kind}' if result.rule.is_sensitive else str(each) for each in effects.changes]
     return {

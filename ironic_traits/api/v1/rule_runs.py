@@ -17,7 +17,7 @@ from ironic_traits.inventory.inspection import rule_applications, rule_previews
 from ironic_traits.inventory.inspection.rule_previews import Draft
 from ironic_traits.matching.rules import inspection_rules, rule_files
 from ironic_traits.matching.rules.inspection_rules import InvalidRules
-from ironic_traits.matching.rules.rule_evaluation import InvalidInventory
+from ironic_traits.matching.rules.rule_evaluation import Evaluation, InvalidInventory
 
 #: As ``/v1/inspection_rules``.
 SINCE = 96
@@ -59,7 +59,7 @@ class RulePreviewController(Resource):
     since = SINCE
 
     @expose(rule_previews.RULE, RulePreview, since=SINCE, body=Body(PreviewBody, max_size=_max_size))
-    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
         fields = _fields(body)
         draft = _draft(context, fields)
         if 'inventory' in fields:
@@ -77,7 +77,7 @@ class RuleApplicationController(Resource):
     since = SINCE
 
     @expose(rule_applications.RULE, AppliedRules, since=SINCE, body=ApplyBody)
-    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
         fields = _fields(body)
         if 'digest' not in fields:
             raise failures.InvalidInput(reason="The request needs the 'digest' of a preview of the rules in force.")
@@ -93,11 +93,11 @@ def _fields(body: Any) -> dict[str, Any]:
     return {name: value for name, value in stated_fields(body).items() if value is not None}
 
 
-def _limit(context: Context, fields: Any, default: int) -> int:
+def _limit(context: Context, fields: dict[str, Any], default: int) -> int:
     return min(fields.get('limit', default), context.conf.api.max_limit)
 
 
-def _draft(context: Context, fields: Any) -> Draft:
+def _draft(context: Context, fields: dict[str, Any]) -> Draft:
     """Return the rules of a preview that are not in force.
 
     :raises failures.InvalidInput: they do not follow the grammar, or would show secrets.
@@ -118,7 +118,7 @@ def _draft(context: Context, fields: Any) -> Draft:
     return Draft(rules, node_selection.names(fields, 'without'))
 
 
-def _of_document(context: Context, fields: Any, draft: Any) -> Any:
+def _of_document(context: Context, fields: dict[str, Any], draft: Draft) -> Evaluation:
     superfluous = sorted(fields.keys() & {'where', 'nodes', 'limit', 'marker'})
     if superfluous:
         raise failures.InvalidInput(reason=f"'inventory' cannot be combined with {', '.join(superfluous)}.")

@@ -1,5 +1,6 @@
 """The fields of a runbook."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -65,7 +66,7 @@ def _check(context: Context, old: dict[str, Any], new: dict[str, Any]) -> None:
 class _Runbooks(Records):
     """Runbooks, which belong to projects, and not to nodes, as other records do."""
 
-    def allowed(self, context: Context, grant: Grant, text: str, for_all: bool = False) -> Any:
+    def allowed(self, context: Context, grant: Grant, text: str, for_all: bool = False) -> Grant:
         """Return the grant as ``Records.allowed`` does.
 
         :param for_all: whether all callers are allowed to use a public runbook in this way.
@@ -80,7 +81,7 @@ class _Runbooks(Records):
         return grant.of(ident)
 
     @staticmethod
-    def may(context: Context, rules: list[str] | tuple[Any, ...], owner: sa.Row) -> bool:
+    def may(context: Context, rules: Sequence[str], owner: sa.Row) -> bool:
         """Whether one of the policy rules allows the request for a runbook.
 
         :param owner: row with ``owner``.

@@ -33,7 +33,7 @@ class RunbookTraitsController(Resource):
     """The traits of a runbook."""
 
     @expose('baremetal:runbook:get', Traits, of=RUNBOOKS.allowed, since=TRAITS_SINCE)
-    def get_all(self, context: Context, runbook_ident: str, /) -> dict[str, Any]:
+    def get_all(self, context: Context, runbook_ident: str, /) -> dict[str, list[str]]:
         return {'traits': runbooks.traits(context, runbook_ident)}
 
     @expose(_UPDATE, of=RUNBOOKS.allowed, since=TRAITS_SINCE, body=Body(Traits, optional=True))
@@ -60,7 +60,7 @@ class RunbooksController(RecordsController):
     records = RUNBOOKS
     members = {'traits': RunbookTraitsController()}
 
-    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Any:
+    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> dict[str, Any]:
         project = query.get('project')
         if project not in (None, context.project_id) and not context.may('baremetal:runbook:list_all'):
             raise context.forbidden('baremetal:runbook:list_all')
@@ -70,7 +70,7 @@ class RunbooksController(RecordsController):
     def get_one(self, context: Context, grant: Grant, runbook_ident: str, /, *, fields: Any = None) -> dict[str, Any]:
         return RUNBOOKS.show(context, grant, fields)
 
-    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Any:
+    def post(self, context: Context, grant: Grant, /, *, body: Any) -> Response:
         if context.system_scope != 'all':
             _check_project(context, body)
             body.owner = context.project_id

@@ -21,12 +21,12 @@ class Steps(wsme.types.UserType):
     basetype = str
     name = 'steps'
 
-    def __init__(self, resource: Any, required: Any) -> None:
+    def __init__(self, resource: str, required: tuple[str, ...]) -> None:
         self._resource = resource
         self._required = required
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> dict[str, Any]:
         """The JSON schema of its values."""
         number = {'oneOf': [{'type': 'integer', 'minimum': 0}, {'type': 'string', 'pattern': f'^{_DIGITS.pattern}$'}]}
         properties = {
@@ -85,7 +85,7 @@ class Steps(wsme.types.UserType):
             raise self._invalid(f'{value} is less than the minimum of 0')
         return value
 
-    def _invalid(self, reason: Any) -> Any:
+    def _invalid(self, reason: str) -> failures.InvalidInput:
         return failures.InvalidInput(reason=f'Schema error for {self._resource}: {reason}')
 
 

@@ -83,7 +83,7 @@ class TraitEditsController(Resource):
     since = SINCE
 
     @expose(trait_edits.RULE, TraitEdit, since=SINCE, query=_PAGE, body=EditBody)
-    def post(self, context: Context, grant: Grant, /, *, body: Any, **query: Any) -> Any:
+    def post(self, context: Context, grant: Grant, /, *, body: Any, **query: Any) -> dict[str, Any]:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         edit, selection = _edit(fields), node_selection.parse(context, fields)
         if ('digest' in fields) == bool(fields.get('preview')):
@@ -131,7 +131,7 @@ def _edited(each: NodeEdit) -> dict[str, Any]:
     return _node(each) | {name: sorted(traits) for name, traits in parts.items()}
 
 
-def _edit(fields: Any) -> BulkEdit:
+def _edit(fields: dict[str, Any]) -> BulkEdit:
     """Return the edit in the fields of a body.
 
     :raises failures.Failure: it is invalid, or contradicts itself.
@@ -158,13 +158,13 @@ def _edit(fields: Any) -> BulkEdit:
     return edit
 
 
-def _string(key: Any, value: Any) -> Any:
+def _string(key: str, value: Any) -> str:
     if not isinstance(value, str):
         raise failures.InvalidInput(reason=f"'{key}' must have strings: {{trait: new name, …}}.")
     return value
 
 
-def _check_digest(digest: Any, query: dict[str, Any]) -> None:
+def _check_digest(digest: str, query: dict[str, Any]) -> None:
     node_selection.check_digest(digest)
     if query:
         raise failures.InvalidInput(reason=f'Only a preview has pages: {", ".join(sorted(query))} with a digest.')

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ironic_traits.api import types
+from ironic_traits.inventory.traits.node_traits import Details, ShownHold
 
 
 class Hold(types.Base):
@@ -38,11 +39,8 @@ class TraitSources(types.Base):
     vetoes = [Veto]
 
 
-def document(details: Any) -> Any:
-    """Return the JSON document of the traits of a node with their sources.
-
-    :param details: ironic_traits.inventory.traits.node_traits.Details.
-    """
+def document(details: Details) -> dict[str, Any]:
+    """Return the JSON document of the traits of a node with their sources."""
     return {
         'traits': [
             {
@@ -56,5 +54,5 @@ def document(details: Any) -> Any:
     }
 
 
-def _written(held: Any) -> Any:
+def _written(held: ShownHold) -> dict[str, Any]:
     return {'since': held.since, 'user': held.writer.user_id or None, 'project': held.writer.project_id or None}

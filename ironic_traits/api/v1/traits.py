@@ -68,14 +68,14 @@ class TraitsController(Resource):
             **dict.fromkeys(_FLAGS, types.BOOLEAN),
         },
     )
-    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Any:
+    def get_all(self, context: Context, grant: Grant, /, **query: Any) -> dict[str, Any]:
         max_limit = context.conf.api.max_limit
         page = Page(limit=min(query.get('limit', max_limit), max_limit), marker=_marker(query.get('marker')))
         found = trait_catalogue.find(context, grant, _filter(query), page)
         return paging.document(context, page, found, 'traits', lambda each: each._asdict(), marker='name')
 
     @expose('baremetal:trait:get', Trait, since=SINCE)
-    def get_one(self, context: Context, grant: Grant, trait: str, /) -> Any:
+    def get_one(self, context: Context, grant: Grant, trait: str, /) -> dict[str, Any]:
         return trait_catalogue.get(context, grant, trait)._asdict()
 
     @expose('baremetal:trait:update', Trait, since=SINCE, body=TraitBody)
@@ -98,7 +98,7 @@ def _marker(name: str | None) -> str | None:
 
 
 def _filter(query: dict[str, Any]) -> CatalogueFilter:
-    """Return the filter for query parameters, an ironic_traits.inventory.traits.trait_catalogue.CatalogueFilter."""
+    """Return the filter for query parameters."""
     flags = {name: query[name] for name in _FLAGS if name in query}
     # Most of the standard traits are on no node: they are listed on request only.
     noted_or_in_use = not (query.get('all') or 'in_use' in query)
@@ -120,7 +120,7 @@ def _name_filter(text: str | None) -> dict[str, Any]:
     )
 
 
-def _names(value: Any) -> Any:
+def _names(value: str) -> frozenset[str]:
     try:
         return _NAMES.validate(value)
     except ValueError as error:

@@ -6,7 +6,6 @@ implemented.
 """
 
 import functools
-from typing import Any
 
 from ironic_traits import failures
 from ironic_traits.api import body
@@ -36,8 +35,8 @@ _PART_OF_NODE = 4
 
 
 @functools.cache
-def _routes() -> Any:
-    """Return the routes: [(segments of the path, method, policy rule), …]."""
+def _routes() -> list[tuple[list[str], str, str]]:
+    """Return the segments of the path, the method and the policy rule of each route."""
     # Imported late: policy is needed only with an enforcer, and takes a while to import.
     from ironic_traits.policies import unserved
 
@@ -48,7 +47,7 @@ def _routes() -> Any:
     ]
 
 
-def check(context: Context, method: Any, segments: Any) -> None:
+def check(context: Context, method: str, segments: list[str]) -> None:
     """Raise the failure of a request that has no route, if its path leads to a part of Ironic's API.
 
     :param segments: the segments of the path, the first of which is v1.
@@ -63,7 +62,7 @@ def check(context: Context, method: Any, segments: Any) -> None:
         raise failures.NotImplementedHere(path=path)
     match segments:
         case [_, 'nodes', _, 'states' | 'management', *_] | [_, 'drivers', _, 'raid', *_]:
-            rules = rules or {'': None}
+            rules = rules or {'': ''}
     if rules:
         if len(segments) == _PART_OF_NODE:
             _check_version(context, path, min(_SINCE.get(rule, (1, 404))[0] for rule in rules.values()), 404)
@@ -72,14 +71,14 @@ def check(context: Context, method: Any, segments: Any) -> None:
         )
 
 
-def _matches(path: Any, segments: Any) -> bool:
+def _matches(path: list[str], segments: list[str]) -> bool:
     """Whether a path with placeholders matches the segments of another."""
     return len(path) == len(segments) and all(
         known.startswith('{') or known == segment for known, segment in zip(path, segments, strict=True)
     )
 
 
-def _admit(context: Context, rule: Any, what: Any, segments: Any) -> None:
+def _admit(context: Context, rule: str, what: str, segments: list[str]) -> None:
     """Raise unless the version and policy allow a request."""
     _check_version(context, what, *_SINCE.get(rule, (1, 404)))
     if segments[1] == 'nodes':
@@ -93,7 +92,7 @@ def _admit(context: Context, rule: Any, what: Any, segments: Any) -> None:
         _check_heartbeat(context)
 
 
-def _check_version(context: Context, what: Any, since: Any, status: Any) -> None:
+def _check_version(context: Context, what: str, since: int, status: int) -> None:
     if status == 406:
         context.needs(since, what)
     if context.minor < since:

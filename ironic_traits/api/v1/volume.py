@@ -104,7 +104,7 @@ class VolumeController(Resource):
         return _links(context, 'volume')
 
 
-def _links(context: Context, *path: Any) -> dict[str, Any]:
+def _links(context: Context, *path: str) -> dict[str, Any]:
     return {
         'links': context.links(*path, ''),
         'connectors': context.links(*path, 'connectors'),
