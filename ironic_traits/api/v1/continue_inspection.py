@@ -58,7 +58,7 @@ class ContinueInspectionController(Resource):
         body=Body(RAMDISK_DATA, max_size=lambda conf: conf.inspection.max_ramdisk_data_size, check=_check_served),
         statuses=(202,),
     )
-    def post(self, context: Context, /, *, body: Any, node_uuid: Any = None) -> Response:
+    def post(self, context: Context, /, *, body: Any, node_uuid: str | None = None) -> Response:
         if node_uuid and context.minor < SINCE:
             raise _too_early()
         if not (body.macs or body.bmc_addresses or node_uuid):

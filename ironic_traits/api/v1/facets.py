@@ -1,5 +1,6 @@
 """/v1/facets"""
 
+from collections.abc import Sequence
 from typing import Any
 
 import wsme.types
@@ -40,7 +41,7 @@ class FacetsController(Resource):
     since = SINCE
 
     @expose('baremetal:node:list', Facets, since=SINCE, query=_QUERY | {'by': types.Names()})
-    def get_all(self, context: Context, grant: Grant, /, *, by: Any = (), **query: Any) -> Response:
+    def get_all(self, context: Context, grant: Grant, /, *, by: Sequence[str] = (), **query: Any) -> Response:
         names = (*facets.FIELDS, facets.TRAITS)
         if unknown := [name for name in by if name not in names]:
             every = f'but by: {", ".join(names)}.{spelling.hint(unknown[0], names)}'

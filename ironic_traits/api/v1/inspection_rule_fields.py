@@ -50,7 +50,7 @@ class _Priority(types.Integer):
 
     name = 'priority'
 
-    def validate(self, value: int) -> int:
+    def validate(self, value: Any) -> int:
         return super().validate(int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value)
 
 
@@ -60,7 +60,7 @@ class _Ident(types.Uuid):
     name = 'uuid or name'
     schema = {'type': 'string'}
 
-    def validate(self, value: str) -> str:
+    def validate(self, value: Any) -> str:
         return super().validate(value) if uuidutils.is_uuid_like(value) else types.TEXT.validate(value)
 
 

@@ -29,7 +29,7 @@ class LocalLink(wsme.types.UserType):
         'additionalProperties': False,
     }
 
-    def validate(self, value: dict[str, Any]) -> dict[str, Any]:
+    def validate(self, value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise ValueError(f'{value!r} is not an object')
         for key, text in value.items():

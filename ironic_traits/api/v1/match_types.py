@@ -15,6 +15,7 @@ from ironic_traits.peers import glance, nova
 from ironic_traits.resources.nodes import NODES
 
 #: The filters of a list of nodes, except those on traits, resource class, instance, eligibility and reservation.
+#: Any, because mypy knows no class that ``type`` makes.
 _Filters: Any = type('_Filters', (types.Base,), arguments.body(NODES) | {'_since': arguments.since(NODES)})
 #: The names of these filters.
 FILTERS = tuple(attribute.name for attribute in wsme.types.list_attributes(_Filters))

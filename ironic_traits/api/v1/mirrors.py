@@ -73,7 +73,7 @@ class MissingNodesController(Resource):
     since = SINCE
 
     @expose('baremetal:mirror:confirm', since=SINCE, query={'count': int}, statuses=(202,))
-    def delete(self, context: Context, mirror: str, /, *, count: Any = None) -> Response:
+    def delete(self, context: Context, mirror: str, /, *, count: int | None = None) -> Response:
         mirror_deletions.confirm(context, mirror, count)
         return Response(status=202)
 

@@ -59,7 +59,7 @@ class NodeHistoryController(Resource):
 
     @expose(history.GET, NodeHistory, of=access.node, since=SINCE, query=paging.QUERY | {'detail': types.BOOLEAN})
     def get_all(
-        self, context: Context, grant: Grant, node_ident: str, /, *, detail: Any = False, **query: Any
+        self, context: Context, grant: Grant, node_ident: str, /, *, detail: bool = False, **query: Any
     ) -> dict[str, Any]:
         page = ordered(context, query, 'id')
         show = functools.partial(_detailed if detail else _short, context)

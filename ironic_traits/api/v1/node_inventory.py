@@ -26,7 +26,7 @@ class NodeInventoryController(Resource):
         since=SINCE,
         query={'previous': types.BOOLEAN},
     )
-    def get_all(self, context: Context, grant: Grant, node_ident: str, /, *, previous: Any = False) -> orjson.Fragment:
+    def get_all(self, context: Context, grant: Grant, node_ident: str, /, *, previous: bool = False) -> orjson.Fragment:
         return orjson.Fragment(inspections.get(context, grant, previous).json)
 
     @expose(

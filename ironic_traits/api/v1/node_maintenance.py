@@ -28,7 +28,7 @@ class NodeMaintenanceController(Resource):
         body=Body(MaintenanceBody, optional=True),
         statuses=(202,),
     )
-    def put(self, context: Context, node_ident: str, /, *, body: Any, reason: Any = None) -> None:
+    def put(self, context: Context, node_ident: str, /, *, body: Any, reason: str | None = None) -> None:
         if body is not None and body.reason is not wsme.types.Unset:
             reason = body.reason
         nodes.set_maintenance(context, node_ident, True, reason)

@@ -84,7 +84,7 @@ class NodeTraitsController(Resource):
         statuses=(200, 204),
     )
     def put(
-        self, context: Context, node_ident: str, trait: str | None = None, /, *, body: Any, source: Any = None
+        self, context: Context, node_ident: str, trait: str | None = None, /, *, body: Any, source: str | None = None
     ) -> Response:
         names = body.traits if body else wsme.types.Unset
         if (names is wsme.types.Unset) == (trait is None):

@@ -49,7 +49,7 @@ class NodeVifsController(Resource):
         node_vifs.detach(context, node_ident, _vif(vif_ident))
 
 
-def _vif(value: str) -> str:
+def _vif(value: Any) -> str:
     if not isinstance(value, str) or not idents.is_ident(value):
         raise failures.InvalidInput(reason=f'Expected UUID or name for id: {value}')
     return value

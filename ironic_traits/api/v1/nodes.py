@@ -112,7 +112,7 @@ class NodesController(Resource):
         body=[types.PatchOperation],
     )
     def patch(
-        self, context: Context, grant: Grant, node_ident: str, /, *, body: Any, reset_interfaces: Any = None
+        self, context: Context, grant: Grant, node_ident: str, /, *, body: Any, reset_interfaces: bool | None = None
     ) -> dict[str, Any]:
         change = node_patch.changer(context, body, reset_interfaces)
         access.check_all(context, grant, node_patch.rules(body))

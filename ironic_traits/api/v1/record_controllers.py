@@ -25,6 +25,7 @@ class ListController(Resource):
     records: ClassVar[Records]
     has_details = True
     detail = False
+    #: The exposed method: a function with the attribute ``route``.
     get_all: Any
 
     def __init__(self) -> None:

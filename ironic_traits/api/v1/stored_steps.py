@@ -38,7 +38,7 @@ class Steps(wsme.types.UserType):
         step = {'type': 'object', 'properties': properties, 'required': list(self._required)}
         return {'type': 'array', 'minItems': 1, 'items': step | {'additionalProperties': False}}
 
-    def validate(self, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def validate(self, value: Any) -> list[dict[str, Any]]:
         if not isinstance(value, list):
             raise self._invalid("'steps' is not of type 'array'")
         if not value:
@@ -47,7 +47,7 @@ class Steps(wsme.types.UserType):
         _check_duplicates(steps)
         return steps
 
-    def _step(self, step: dict[str, Any]) -> dict[str, Any]:
+    def _step(self, step: Any) -> dict[str, Any]:
         """Return a step as it is stored.
 
         :raises failures.InvalidInput: it is invalid. The message does not quote the arguments, which may have
@@ -74,7 +74,7 @@ class Steps(wsme.types.UserType):
         values = {'interface': step['interface'], 'step': step['step']}
         return values | {'args': step.get('args', {}), number: self._integer(step[number])}
 
-    def _integer(self, value: int) -> int:
+    def _integer(self, value: Any) -> int:
         if isinstance(value, str) and _DIGITS.fullmatch(value):
             return int(value)
         if isinstance(value, str):
