@@ -25,7 +25,6 @@ def page(
 
     :param sortable: names of the columns that lists can be sorted by.
     :param check: function of the context and a field name that raises if the field needs a later version.
-    :returns: ironic_traits.inventory.core.paging.Page.
     :raises failures.InvalidInput: lists cannot be sorted by this key.
     """
     sort_key = query.get('sort_key') or 'id'

@@ -22,7 +22,6 @@ def node(context: Context, grant: Grant, text: str) -> Grant:
 
     :param text: the uuid or the name in the request.
     :raises failures.InvalidIdent: the text can be neither.
-    :raises failures.NodeNotFound: there is no such node that the caller may see.
     :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
     """
     ident = node_ident.ident(context, text)
@@ -46,7 +45,6 @@ def check_all(context: Context, grant: Grant, rules: Collection[str]) -> None:
     """Raise unless all of the rules allow the request for a node.
 
     :param grant: ironic_traits.context.Grant of the node.
-    :raises failures.NodeNotFound: there is no such node that the caller may see.
     :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
     """
     if not all(context.may(rule) for rule in rules):
@@ -60,7 +58,6 @@ def check_all(context: Context, grant: Grant, rules: Collection[str]) -> None:
 def record(context: Context, grant: Grant, kind: Kind, ident: str) -> Grant:
     """Return the grant for a record that belongs to a node, if policy allows the request for it.
 
-    :raises failures.RecordNotFound: there is no such record that the caller may see.
     :raises failures.Forbidden: the caller may see the record, but policy does not allow the request.
     """
     if grant.rules:

@@ -59,7 +59,6 @@ def changer(
 def settable(context: Context, body: Any, before: dict[str, Any]) -> dict[str, Any]:
     """Return the settable fields of a node from a body, with defaults for the fields that the body does not have.
 
-    :param body: node_types.NodeBody.
     :param before: the settable fields before; {} for a new node.
     :returns: {field: value} with every settable field.
     :raises failures.InvalidInput: the driver is missing, or the name or the network_data is invalid.

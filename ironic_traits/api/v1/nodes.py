@@ -126,7 +126,6 @@ class NodesController(Resource):
 def new_values(context: Context, body: Any) -> dict[str, Any]:
     """Return the values of a new node, as ``inventory.nodes.nodes.create`` takes them.
 
-    :param body: node_types.NodeBody.
     :raises failures.Failure: a field is invalid, cannot be set on a new node, or needs a later version.
     """
     fields = stated_fields(body)

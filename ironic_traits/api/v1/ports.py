@@ -102,7 +102,6 @@ PORTS = _Ports(
 def _resolve_node(context: Context, grant: Grant, body: Any) -> None:
     """Replace the name of the node of a new port by its uuid.
 
-    :param body: NewPort.
     :raises failures.VersionTooLow: the version of the request does not have it.
     :raises failures.InvalidInput: there is no such node that the caller may see, or the body names two.
     :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
