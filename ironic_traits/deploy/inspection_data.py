@@ -68,7 +68,7 @@ def number(value: Any) -> int:
     return result if 0 < result < MAX_NUMBER else 0
 
 
-def of_ramdisk(document: Any) -> InspectionData:
+def read_ramdisk_data(document: Any) -> InspectionData:
     """Return the data that a ramdisk sends.
 
     :raises Invalid: it lacks network interfaces with MAC addresses, which Ironic requires from a ramdisk.
@@ -79,7 +79,7 @@ def of_ramdisk(document: Any) -> InspectionData:
     return InspectionData(_parted(document))
 
 
-def of_client(document: Any) -> InspectionData:
+def read_client_data(document: Any) -> InspectionData:
     """Return the data that a client sends, in the format of a ramdisk or of ``baremetal node inventory save``.
 
     :raises Invalid: it has no inventory, or parts of the inventory have wrong types.

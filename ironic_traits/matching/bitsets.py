@@ -17,7 +17,7 @@ _POSITION = 'I'
 _CHUNK = 1 << 14
 
 
-def of(positions: Iterable[int], size: int) -> int:
+def from_positions(positions: Iterable[int], size: int) -> int:
     """Return the integer with a bit for each of some positions.
 
     :param size: a number that is larger than each position.
@@ -112,7 +112,7 @@ class Bitsets:
     def get(self, name: Hashable) -> int:
         """Return the set of a name."""
         members = self._sets.get(name, 0)
-        return members if isinstance(members, int) else of(members, self.size)
+        return members if isinstance(members, int) else from_positions(members, self.size)
 
     def replace(self, changed: Mapping[int, Iterable[Hashable]], size: int) -> None:
         """Put nodes into the sets that they belong to now, and into no others.
@@ -133,7 +133,7 @@ class Bitsets:
     def _remove(self, changed: set[int]) -> None:
         if not changed:
             return
-        mask = of(changed, self.size)
+        mask = from_positions(changed, self.size)
         for name, members in list(self._sets.items()):
             if isinstance(members, int):
                 if members & mask:
@@ -143,7 +143,10 @@ class Bitsets:
 
     def _add(self, name: Hashable, new: list[int]) -> None:
         members = self._sets.get(name, array(_POSITION))
-        self._set(name, members | of(new, self.size) if isinstance(members, int) else members + array(_POSITION, new))
+        self._set(
+            name,
+            members | from_positions(new, self.size) if isinstance(members, int) else members + array(_POSITION, new),
+        )
 
     def _set(self, name: Hashable, members: int | array) -> None:
         """Store a set in the form that needs less memory; forget an empty one."""
@@ -154,5 +157,5 @@ class Bitsets:
             if members.bit_count() * _SPARSE * 2 < self.size:
                 members = array(_POSITION, positions(members))
         elif len(members) * _SPARSE > self.size:
-            members = of(members, self.size)
+            members = from_positions(members, self.size)
         self._sets[name] = members

@@ -3,7 +3,7 @@ r"""Descriptions of the standard traits: the comments in the sources of the inst
 os-traits has no other documentation of its traits. A comment above traits describes all of them up to the next comment
 or empty line; one behind a trait describes that trait:
 
->>> of_source('''
+>>> comments('''
 ... TRAITS = [
 ...     # ref: https://example.org/avx
 ...     'AVX512F',  # foundation
@@ -49,7 +49,7 @@ def standard() -> Mapping[str, str]:
         # os-traits imports all its modules with traits.
         if path.startswith(f'{os_traits.__name__}.') and hasattr(module, 'TRAITS'):
             try:
-                texts = of_source(inspect.getsource(module))
+                texts = comments(inspect.getsource(module))
             except (OSError, TypeError, SyntaxError, tokenize.TokenError) as error:
                 LOG.info('The traits of %s have no descriptions: its source cannot be read: %s', path, error)
                 continue
@@ -58,7 +58,7 @@ def standard() -> Mapping[str, str]:
     return {name: text for name, text in descriptions.items() if name in STANDARD}
 
 
-def of_source(source: str) -> dict[str, str]:
+def comments(source: str) -> dict[str, str]:
     """Return the comments on the items of the list TRAITS in a module's source, {item: text}.
 
     :param source: Python source.

@@ -54,7 +54,7 @@ class InspectionReader:
             return None
         try:
             self._check(document)
-            return inspection_data.of_client(document)
+            return inspection_data.read_client_data(document)
         except inspection_data.Invalid as error:
             LOG.warning('Data of node %s in cloud %s is left out: %s', inspection.uuid, self._turn.cloud, error)
             return None

@@ -153,7 +153,7 @@ def _what_if(parsed: argparse.Namespace) -> dict[str, Any]:
         raise exceptions.CommandError('Use --add or --remove together with --where, --nodes or --all')
     if not selects:
         return body
-    selection = node_selection.of(parsed)
+    selection = node_selection.selected(parsed)
     chosen = [{'node': node} for node in selection['nodes']] if 'nodes' in selection else [selection]
     traits = {name: names for name, names in (('add', parsed.add), ('remove', parsed.remove)) if names}
     return body | {'with': [each | traits for each in chosen]}

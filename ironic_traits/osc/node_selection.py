@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser, required: bool = True) -> Any:
     return group
 
 
-def of(parsed: argparse.Namespace) -> dict[str, Any]:
+def selected(parsed: argparse.Namespace) -> dict[str, Any]:
     """Return the nodes that the options select, as a part of a request: {'nodes': …} or {'where': …}.
 
     :raises exceptions.CommandError: an option is not of the form key=value, or a key is repeated.

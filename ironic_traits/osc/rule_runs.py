@@ -88,7 +88,7 @@ class ApplyRules(commands.Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        selection = node_selection.of(parsed_args)
+        selection = node_selection.selected(parsed_args)
         client = osc.client(self.app)
         with _failures('Nothing changed. Run the command again.'):
             if parsed_args.yes:
@@ -152,7 +152,7 @@ def _request(parsed: argparse.Namespace) -> dict[str, Any]:
     if parsed.inventory is None:
         if parsed.node:
             raise exceptions.CommandError('--node needs --inventory.')
-        return request | node_selection.of(parsed) | {'limit': _PAGE}
+        return request | node_selection.selected(parsed) | {'limit': _PAGE}
     return request | {'inventory': _json(parsed.inventory), 'node': _json(parsed.node) if parsed.node else {}}
 
 

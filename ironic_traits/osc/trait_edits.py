@@ -70,7 +70,7 @@ def _request(parsed: argparse.Namespace) -> dict[str, Any]:
         request['rename'][name] = new
     if not any(request[name] for name in ('add', 'remove', 'rename')):
         raise exceptions.CommandError('Nothing to do: use --add, --remove or --rename.')
-    return request | node_selection.of(parsed)
+    return request | node_selection.selected(parsed)
 
 
 def _preview(preview: Mapping[str, Any]) -> Iterator[str]:

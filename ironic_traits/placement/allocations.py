@@ -30,7 +30,7 @@ from ironic_traits.placement.single_provider import bump, read, take_all, write_
 Reshapes = Mapping[str, tuple[int, Mapping[str, Fields]]]
 
 
-def of_consumer(context: Context, uuid: str) -> tuple[sa.Row | None, Sequence[sa.Row]]:
+def consumer_allocations(context: Context, uuid: str) -> tuple[sa.Row | None, Sequence[sa.Row]]:
     """Return the allocations of a consumer.
 
     :param uuid: of the consumer.
@@ -44,7 +44,7 @@ def of_consumer(context: Context, uuid: str) -> tuple[sa.Row | None, Sequence[sa
     return (consumer, rows) if consumer and rows else (None, [])
 
 
-def of_provider(context: Context, uuid: str) -> tuple[sa.Row, Sequence[sa.Row]]:
+def provider_allocations(context: Context, uuid: str) -> tuple[sa.Row, Sequence[sa.Row]]:
     """Return the allocations of a provider.
 
     :param uuid: of the provider.

@@ -162,19 +162,19 @@ def has_room(class_id: int, amount: int) -> Condition:
 
 
 def with_room(amounts: Mapping[int, int], nodes: bool = True) -> list[sa.Select]:
-    """Return the SELECTs of the providers from which amounts can be allocated: ``of_clients``, and ``of_nodes``.
+    """Return the SELECTs of the providers from which amounts can be allocated: those of clients, and those of nodes.
 
     :param amounts: {class id: amount}, the amounts 1 or more; empty for any providers.
     :param nodes: whether to include the providers of nodes.
     """
-    statements = [of_clients(amounts)]
+    statements = [select_client_providers(amounts)]
     if nodes and list(amounts.values()) == [1]:
         (class_id,) = amounts
-        statements.append(of_nodes().where(tables.resource_providers.c.resource_class_id == class_id))
+        statements.append(select_node_providers().where(tables.resource_providers.c.resource_class_id == class_id))
     return statements
 
 
-def of_clients(amounts: Mapping[int, int]) -> sa.Select:
+def select_client_providers(amounts: Mapping[int, int]) -> sa.Select:
     """Return the SELECT of the providers with stored inventories from which amounts can be allocated.
 
     :param amounts: {class id: amount}, the amounts 1 or more.
@@ -207,7 +207,7 @@ def of_clients(amounts: Mapping[int, int]) -> sa.Select:
     return statement
 
 
-def of_nodes(dialect: str = '', own_traits: Collection[str] = (), few: bool = False) -> sa.Select:
+def select_node_providers(dialect: str = '', own_traits: Collection[str] = (), few: bool = False) -> sa.Select:
     """Return the SELECT of the providers of nodes of which the one unit can be allocated.
 
     The node must be eligible (``eligibility.ELIGIBLE``), and no child.
@@ -220,6 +220,6 @@ def of_nodes(dialect: str = '', own_traits: Collection[str] = (), few: bool = Fa
     free = _FEW_FREE if few else _FREE
     is_node = tables.nodes.c.id == tables.resource_providers.c.node_id
     if own_traits:
-        of_nodes = sa.select(*_PROVIDER).where(is_node, *free)
-        return trait_filters.begin_with(of_nodes, dialect, Filter(all_of=frozenset(own_traits)))
+        providers = sa.select(*_PROVIDER).where(is_node, *free)
+        return trait_filters.begin_with(providers, dialect, Filter(all_of=frozenset(own_traits)))
     return sa.select(*_PROVIDER).select_from(tables.resource_providers).join(tables.nodes, is_node).where(*free)

@@ -26,7 +26,7 @@ from ironic_traits.placement import (
 from ironic_traits.placement.allocations import used_of_nodes
 from ironic_traits.placement.node_claims import NeedsClaim, never
 from ironic_traits.placement.single_provider import bump, take_all
-from ironic_traits.placement.snapshot_differences import Scope, in_order, of_consumer, of_provider
+from ironic_traits.placement.snapshot_differences import Scope, consumer_differences, in_order, provider_differences
 from ironic_traits.placement.snapshots import Consumer, Provider
 
 #: {uuid: why it was not written, a sentence without a subject}.
@@ -121,7 +121,7 @@ def _write_providers(connection: sa.Connection, providers: Sequence[Provider], s
 
 
 def _differs(provider: Provider, here: Provider | None, scope: Scope) -> bool:
-    return any(of_provider(reachable(provider, here), here, scope))
+    return any(provider_differences(reachable(provider, here), here, scope))
 
 
 class _Ids:
@@ -206,7 +206,7 @@ def _change(connection: sa.Connection, row: sa.Row, provider: Provider, here: Pr
     :param here: its present state.
     """
     provider = reachable(provider, here)
-    changes = {each.field for each in of_provider(provider, here, Scope(generations=False, types=False))}
+    changes = {each.field for each in provider_differences(provider, here, Scope(generations=False, types=False))}
     if 'parent' in changes:
         roots = resource_providers.roots_of(connection, [provider.parent])
         resource_providers.move(connection, row, provider.parent, roots, may_move=True)
@@ -246,7 +246,7 @@ def _write_consumers(
 ) -> Problems:
     """Write consumers. Those that exist have the allocations already, and get the other fields only."""
     before = snapshots.consumers(connection, [each.uuid for each in consumers])
-    changed = [each for each in consumers if any(of_consumer(each, before.get(each.uuid), scope))]
+    changed = [each for each in consumers if any(consumer_differences(each, before.get(each.uuid), scope))]
     if not changed:
         return {}
     rows = take_all(connection, {uuid for each in changed for uuid in each.resources})

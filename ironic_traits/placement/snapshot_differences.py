@@ -48,9 +48,9 @@ def compare(wanted: Snapshot, present: Snapshot, scope: Scope) -> Iterator[Diffe
         for name in sorted(set(names).difference(existing)):
             yield Difference(kind, name, None, 'is missing')
     for uuid, provider in wanted.providers.items():
-        yield from of_provider(provider, present.providers.get(uuid), scope)
+        yield from provider_differences(provider, present.providers.get(uuid), scope)
     for uuid, consumer in wanted.consumers.items():
-        yield from of_consumer(consumer, present.consumers.get(uuid), scope)
+        yield from consumer_differences(consumer, present.consumers.get(uuid), scope)
 
 
 def surplus(wanted: Snapshot, present: Snapshot) -> tuple[list[Provider], list[Consumer]]:
@@ -92,7 +92,7 @@ def levels(providers: Collection[Provider]) -> list[list[Provider]]:
     return result
 
 
-def of_provider(wanted: Provider, present: Provider | None, scope: Scope) -> Iterator[Difference]:
+def provider_differences(wanted: Provider, present: Provider | None, scope: Scope) -> Iterator[Difference]:
     """Generate the differences of a provider."""
     if present is None:
         yield Difference('provider', wanted.uuid, None, 'is missing')
@@ -138,7 +138,7 @@ def _is_same(one: Any, other: Any) -> bool:
     return math.isclose(one, other, rel_tol=_PRECISION)
 
 
-def of_consumer(wanted: Consumer, present: Consumer | None, scope: Scope) -> Iterator[Difference]:
+def consumer_differences(wanted: Consumer, present: Consumer | None, scope: Scope) -> Iterator[Difference]:
     """Generate the differences of a consumer."""
     if present is None:
         yield Difference('consumer', wanted.uuid, None, 'is missing')

@@ -8,7 +8,7 @@ from ironic_traits.placement import capacity
 from ironic_traits.placement.single_provider import read
 
 
-def of_provider(context: Context, uuid: str) -> tuple[sa.Row, dict[str, int]]:
+def provider_usage(context: Context, uuid: str) -> tuple[sa.Row, dict[str, int]]:
     """Return the usage of a provider.
 
     :param uuid: of the provider.
@@ -20,7 +20,7 @@ def of_provider(context: Context, uuid: str) -> tuple[sa.Row, dict[str, int]]:
         return provider, {row.resource_class: int(row.used) for row in rows}
 
 
-def of_project(context: Context, project_id: str, user_id: str | None = None) -> dict[str, int]:
+def project_usage(context: Context, project_id: str, user_id: str | None = None) -> dict[str, int]:
     """Return the usage of a project's consumers.
 
     :param project_id: of the consumers.

@@ -12,7 +12,7 @@ from typing import Any
 from ironic_traits.db import names
 from ironic_traits.db.engine import Database
 from ironic_traits.placement import import_checks, snapshots
-from ironic_traits.placement.snapshot_differences import Scope, compare, in_order, levels, of_consumer, surplus
+from ironic_traits.placement.snapshot_differences import Scope, compare, consumer_differences, in_order, levels, surplus
 from ironic_traits.placement.snapshots import Consumer, Provider, Snapshot
 from ironic_traits.placement_transfer import consumers, outcome, providers, threads
 from ironic_traits.placement_transfer.reading import Reader
@@ -162,7 +162,7 @@ class Export:
             consumer
             for uuid, consumer in self._wanted.consumers.items()
             if ('consumer', uuid) not in self.problems
-            and any(of_consumer(consumer, self._there.consumers.get(uuid), self._scope))
+            and any(consumer_differences(consumer, self._there.consumers.get(uuid), self._scope))
         ]
 
     def _release(self, pending: Sequence[Consumer]) -> None:

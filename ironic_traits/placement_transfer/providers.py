@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ironic_traits.placement.snapshot_differences import Scope, of_provider
+from ironic_traits.placement.snapshot_differences import Scope, provider_differences
 from ironic_traits.placement.snapshots import Consumer, Provider, Snapshot
 from ironic_traits.placement_transfer.reading import Reader
 from ironic_traits.placement_transfer.remote import Refused, Remote, repeated
@@ -136,7 +136,7 @@ class ProviderWriter:
     def _write(self, provider: Provider, present: Provider | None) -> None:
         if present is None:
             present = self._create(provider)
-        changes = {difference.field for difference in of_provider(provider, present, _SCOPE)}
+        changes = {difference.field for difference in provider_differences(provider, present, _SCOPE)}
         if changes & {'name', 'parent'}:
             self._put(provider)
         generation = present.generation

@@ -58,7 +58,7 @@ class Periodic:
 
 
 @contextlib.contextmanager
-def of(service: Service) -> Iterator[None]:
+def keep_up(service: Service) -> Iterator[None]:
     """Keep up the database of a service while the ``with`` block lasts."""
     history, changes = service.conf.history, service.conf.changes
     first = min(FIRST, history.purge_interval)

@@ -106,7 +106,7 @@ def test_random_hints(hints, disks):
 @hypothesis.settings(max_examples=100, derandomize=True)
 @hypothesis.given(VALUES | disturbed({'inventory': {}, 'plugin_data': {}}))
 def test_random_documents(document):
-    for read in (inspection_data.of_ramdisk, inspection_data.of_client):
+    for read in (inspection_data.read_ramdisk_data, inspection_data.read_client_data):
         try:
             data = read(document)
         except inspection_data.Invalid:

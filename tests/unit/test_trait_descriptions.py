@@ -45,13 +45,13 @@ def test_standard_traits():
     ],
 )
 def test_comments(source, texts):
-    assert trait_descriptions.of_source(source) == texts
+    assert trait_descriptions.comments(source) == texts
 
 
 @pytest.mark.parametrize('source', ['TRAITS = [', 'TRAITS = ["A', 'TRAITS = [\n  """'])
 def test_broken_sources(source):
     with pytest.raises((SyntaxError, tokenize.TokenError)):
-        trait_descriptions.of_source(source)
+        trait_descriptions.comments(source)
 
 
 def test_without_sources(monkeypatch):

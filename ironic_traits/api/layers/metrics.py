@@ -87,7 +87,7 @@ class Metrics:
         return body
 
     def _count(self, environ: WSGIEnvironment, status: str, seconds: float) -> None:
-        api = protocols.of(self._service.conf, environ['PATH_INFO']).name
+        api = protocols.protocol(self._service.conf, environ['PATH_INFO']).name
         method = environ['REQUEST_METHOD']
         # Prometheus keeps each label value forever, so all unknown routes and methods share one value.
         route = environ.get(ROUTE, 'none')

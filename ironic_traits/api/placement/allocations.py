@@ -126,7 +126,7 @@ class AllocationsController(Resource):
 
     @expose('placement:allocations:list', returns=returning(_OF_CONSUMER_SHOWN))
     def get_one(self, context: Context, consumer_uuid: str, /) -> Response:
-        consumer, rows = allocations.of_consumer(context, _consumer(consumer_uuid))
+        consumer, rows = allocations.consumer_allocations(context, _consumer(consumer_uuid))
         by_provider: dict[str, dict] = {}
         for row in rows:
             provider = {'generation': row.provider_generation, 'resources': {}}
@@ -163,7 +163,7 @@ class ProviderAllocationsController(Resource):
 
     @expose('placement:resource_providers:allocations:list', returns=returning(_OF_PROVIDER_SHOWN))
     def get_all(self, context: Context, uuid: str, /) -> Response:
-        provider, rows = allocations.of_provider(context, uuid)
+        provider, rows = allocations.provider_allocations(context, uuid)
         by_consumer: dict[str, dict] = {}
         for row in rows:
             consumer = by_consumer.setdefault(row.consumer_uuid, {'resources': {}})

@@ -29,7 +29,7 @@ class ProviderUsagesController(Resource):
         returns=returning({0: response({'resource_provider_generation': GENERATION, 'usages': _AMOUNTS})}),
     )
     def get_all(self, context: Context, uuid: str, /) -> Response:
-        provider, used = usages.of_provider(context, uuid)
+        provider, used = usages.provider_usage(context, uuid)
         return Response({'resource_provider_generation': provider.generation, 'usages': used}, modified=now())
 
 
@@ -56,5 +56,5 @@ class UsagesController(Resource):
     def get_all(self, context: Context, /, *, query: MultiDict) -> Response:
         owners = query['project_id'], query.get('user_id')
         if context.minor < TYPES_SINCE:
-            return Response({'usages': usages.of_project(context, *owners)}, modified=now())
+            return Response({'usages': usages.project_usage(context, *owners)}, modified=now())
         return Response({'usages': usages.by_type(context, *owners, query.get('consumer_type'))}, modified=now())

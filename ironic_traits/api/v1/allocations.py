@@ -146,7 +146,7 @@ def _check_owner(context: Context, grant: Grant, owner: str | None, missing: fai
 
 def _of_node(context: Context, grant: Grant, text: str) -> Grant:
     """Return the grant for the allocation of a node, if policy allows the request for it."""
-    row = allocations.of_node(context, node_ident.ident(context, text))
+    row = allocations.node_allocation(context, node_ident.ident(context, text))
     if grant.rules:
         _check_owner(context, grant, row.owner, context.forbidden(grant.rules[0]))
     return grant.of(row.uuid)

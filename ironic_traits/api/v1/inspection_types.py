@@ -28,8 +28,8 @@ class _Data(wsme.types.UserType):
 
 
 #: As a ramdisk sends it, and as a client does.
-RAMDISK_DATA = _Data('data of a ramdisk', inspection_data.of_ramdisk)
-CLIENT_DATA = _Data('data of an inspection', inspection_data.of_client)
+RAMDISK_DATA = _Data('data of a ramdisk', inspection_data.read_ramdisk_data)
+CLIENT_DATA = _Data('data of an inspection', inspection_data.read_client_data)
 
 
 class NodeInventory(types.Base):

@@ -63,7 +63,7 @@ class NodeHistoryController(Resource):
     ) -> dict[str, Any]:
         page = ordered(context, query, 'id')
         show = functools.partial(_detailed if detail else _short, context)
-        return paging.document(context, page, history.of_node(context, grant, page), 'history', show)
+        return paging.document(context, page, history.node_history(context, grant, page), 'history', show)
 
     @expose(history.GET, Entry, of=access.node, since=SINCE)
     def get_one(self, context: Context, grant: Grant, node_ident: str, event_uuid: str, /) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from ironic_traits.api.v1.node_validate import NodesValidateController, NodeVali
 from ironic_traits.api.v1.node_vifs import NodeVifsController
 from ironic_traits.api.v1.portgroups import MEMBERS_SINCE, PORTGROUPS
 from ironic_traits.api.v1.ports import PORTS
-from ironic_traits.api.v1.record_controllers import of_node
+from ironic_traits.api.v1.record_controllers import node_records
 from ironic_traits.api.v1.volume import NodeVolumeController
 from ironic_traits.context import Context, Grant
 from ironic_traits.deploy import states
@@ -61,8 +61,8 @@ class NodesController(Resource):
         'states': NodeStatesController(),
         'traits': NodeTraitsController(),
         'validate': NodeValidateController(),
-        'ports': of_node(PORTS),
-        'portgroups': of_node(PORTGROUPS, MEMBERS_SINCE),
+        'ports': node_records(PORTS),
+        'portgroups': node_records(PORTGROUPS, MEMBERS_SINCE),
         'vifs': NodeVifsController(),
         'volume': NodeVolumeController(),
     }

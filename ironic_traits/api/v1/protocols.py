@@ -46,7 +46,7 @@ BARE_METAL = Protocol(
 )
 
 
-def of(conf: cfg.ConfigOpts, path: str) -> Protocol:
+def protocol(conf: cfg.ConfigOpts, path: str) -> Protocol:
     """Return the Protocol of a path."""
     return selector(conf.api.serve)(path)
 

@@ -89,7 +89,7 @@ class RecordsController(ListController):
         self.records.delete(context, grant)
 
 
-def of_node(kind: Records, since: int | None = None) -> ListController:
+def node_records(kind: Records, since: int | None = None) -> ListController:
     """Return the resource for the records of a node.
 
     :param since: the minor version that brought it; None for that of the records.

@@ -68,7 +68,7 @@ class RulePreviewController(Resource):
             raise failures.InvalidInput(reason="'node' has the fields of a node for 'inventory', which is missing.")
         selection = node_selection.parse(context, fields)
         limit = _limit(context, fields, _PAGE)
-        return preview(rule_previews.of_nodes(context, grant, draft, selection, limit, fields.get('marker')))
+        return preview(rule_previews.preview_nodes(context, grant, draft, selection, limit, fields.get('marker')))
 
 
 class RuleApplicationController(Resource):
@@ -123,6 +123,6 @@ def _of_document(context: Context, fields: dict[str, Any], draft: Draft) -> Eval
     if superfluous:
         raise failures.InvalidInput(reason=f"'inventory' cannot be combined with {', '.join(superfluous)}.")
     try:
-        return rule_previews.of_document(context, draft, fields['inventory'], fields.get('node', {}))
+        return rule_previews.preview_document(context, draft, fields['inventory'], fields.get('node', {}))
     except InvalidInventory as error:
         raise failures.InvalidInput(reason=f"'inventory' is no data of an inspection: {error}.") from error

@@ -6,7 +6,7 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
-from ironic_traits.api.v1.record_controllers import RecordsController, of_node
+from ironic_traits.api.v1.record_controllers import RecordsController, node_records
 from ironic_traits.api.v1.records import Records
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.nodes import nodes
@@ -84,7 +84,7 @@ class Volume(types.Base):
 class NodeVolumeController(Resource):
     """The volume resources of a node."""
 
-    children = {'connectors': of_node(CONNECTORS), 'targets': of_node(TARGETS)}
+    children = {'connectors': node_records(CONNECTORS), 'targets': node_records(TARGETS)}
 
     @expose('baremetal:volume:get', Volume, of=access.node, since=SINCE)
     def get_all(self, context: Context, grant: Grant, node_ident: str, /) -> dict[str, Any]:

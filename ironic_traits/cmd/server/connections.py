@@ -9,7 +9,7 @@ from collections.abc import Iterator
 _TCP = {(family, socket.SOCK_STREAM) for family in (socket.AF_INET, socket.AF_INET6)}
 
 
-def of_process() -> Iterator[socket.socket]:
+def process_sockets() -> Iterator[socket.socket]:
     """Generate the TCP sockets of this process, on Linux. Each one can be used until the next one is requested.
 
     This function must not close or duplicate descriptors. Closing any descriptor of a SQLite file would drop the locks

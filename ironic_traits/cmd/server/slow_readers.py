@@ -52,7 +52,7 @@ def look(port: int, seconds: float, before: dict[Key, tuple[float, int]]) -> dic
     :returns: {connection with bytes that wait: (time when its measurement began, bytes acknowledged by then)}.
     """
     now, after = time.monotonic(), {}
-    for connection in connections.of_process():
+    for connection in connections.process_sockets():
         with contextlib.suppress(OSError):
             if not is_of_client(connection, port):
                 continue

@@ -69,7 +69,7 @@ class Bodies:
         """
         bodies, now, after = dict(self._reads), time.monotonic(), {}
         overdue = [(body, begun) for body, (begun, end) in bodies.items() if end < now]
-        for connection in connections.of_process() if bodies else ():
+        for connection in connections.process_sockets() if bodies else ():
             with contextlib.suppress(OSError):
                 if not is_of_client(connection, port):
                     continue

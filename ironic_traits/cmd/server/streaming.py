@@ -142,7 +142,7 @@ def _limit_stalls(environ: WSGIEnvironment) -> None:
     option = getattr(socket, 'TCP_USER_TIMEOUT', None)
     if option is None:
         return
-    for connection in connections.of_process():
+    for connection in connections.process_sockets():
         with contextlib.suppress(OSError):
             if connection.getpeername()[0] == environ['REMOTE_ADDR']:
                 connection.setsockopt(socket.IPPROTO_TCP, option, _STALLED)

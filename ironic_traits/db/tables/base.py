@@ -47,7 +47,7 @@ def records_table(name: str, *parts: sa.schema.SchemaItem) -> sa.Table:
     )
 
 
-def of_a_node() -> sa.Column:
+def node_column() -> sa.Column:
     """Return a column for the node to which a row belongs. The row is deleted together with the node.
 
     It refers to the node's uuid, which never changes.

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from ironic_traits.db.statements.types import Json, ascii_string, exact_string, long_text, timestamp
-from ironic_traits.db.tables.base import metadata, of_a_node
+from ironic_traits.db.tables.base import metadata, node_column
 from ironic_traits.resources.nodes import INTERFACES
 
 #: Condition of an index: the node is a child.
@@ -126,7 +126,7 @@ node_vifs = sa.Table(
     'node_vifs',
     metadata,
     sa.Column('id', sa.Integer, primary_key=True),
-    of_a_node(),
+    node_column(),
     sa.Column('vif', exact_string(255), nullable=False),
     # The other fields of the client's request.
     sa.Column('info', Json, nullable=False),

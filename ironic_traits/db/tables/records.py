@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from ironic_traits.db.statements.types import Json, ascii_string, exact_string, long_text
-from ironic_traits.db.tables.base import of_a_node, records_table
+from ironic_traits.db.tables.base import node_column, records_table
 
 chassis = records_table(
     'chassis',
@@ -13,7 +13,7 @@ chassis = records_table(
 
 portgroups = records_table(
     'portgroups',
-    of_a_node(),
+    node_column(),
     sa.Column('name', exact_string(255), unique=True),
     sa.Column('address', ascii_string(17), unique=True),
     sa.Column('mode', exact_string(255), nullable=False),
@@ -29,7 +29,7 @@ portgroups = records_table(
 
 ports = records_table(
     'ports',
-    of_a_node(),
+    node_column(),
     # SET NULL is for the deletion of a node with its ports and portgroups. inventory/records/portgroups.py refuses to
     # delete a portgroup with ports.
     sa.Column('portgroup_uuid', ascii_string(36), sa.ForeignKey('portgroups.uuid', ondelete='SET NULL')),
@@ -53,7 +53,7 @@ ports = records_table(
 
 volume_connectors = records_table(
     'volume_connectors',
-    of_a_node(),
+    node_column(),
     sa.Column('type', exact_string(255), nullable=False),
     sa.Column('connector_id', exact_string(255), nullable=False),
     sa.Column('extra', Json, nullable=False),
@@ -63,7 +63,7 @@ volume_connectors = records_table(
 
 volume_targets = records_table(
     'volume_targets',
-    of_a_node(),
+    node_column(),
     sa.Column('volume_type', exact_string(255), nullable=False),
     sa.Column('boot_index', sa.Integer, nullable=False),
     sa.Column('volume_id', exact_string(255), nullable=False),

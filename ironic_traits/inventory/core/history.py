@@ -240,7 +240,7 @@ def _without_moment(row: Values) -> Values:
     return {name: value for name, value in row.items() if name != 'created_at'}
 
 
-def of_node(context: Context, grant: Grant, page: Page) -> Rows:
+def node_history(context: Context, grant: Grant, page: Page) -> Rows:
     """List the history of a node, the oldest entry first.
 
     :param grant: Grant for the node.

@@ -45,12 +45,12 @@ class Replacement(NamedTuple):
     after: Mapping[str, str]
 
 
-def of_rule(rule: str) -> Condition:
+def fails_rule(rule: str) -> Condition:
     """Return the condition on nodes that a node does not meet the expectations of a rule."""
     return sa.exists().where(_OF_NODE, tables.node_mismatches.c.rule == rule).correlate(tables.nodes)
 
 
-def of_other_rules(rules: Collection[str]) -> Condition:
+def fails_other_rule(rules: Collection[str]) -> Condition:
     """Return the condition on nodes that a node does not meet the expectations of a rule that is not one of these."""
     return sa.exists().where(_OF_NODE, tables.node_mismatches.c.rule.not_in(rules)).correlate(tables.nodes)
 

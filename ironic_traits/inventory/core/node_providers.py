@@ -53,7 +53,7 @@ def create_all(connection: sa.Connection, new_nodes: Iterable[tuple[int, Values]
     """Create the providers of new nodes that have a resource class.
 
     :param connection: connection of a writer.
-    :param new_nodes: [(node id, {column: value}), …]. No provider has the uuid of one of the nodes (``of_uuids``).
+    :param new_nodes: [(node id, {column: value}), …]. No provider has the uuid of a node (``existing_providers``).
     """
     new_nodes = [(node_id, row) for node_id, row in new_nodes if row['resource_class']]
     if not new_nodes:
@@ -66,7 +66,7 @@ def create_all(connection: sa.Connection, new_nodes: Iterable[tuple[int, Values]
         connection.execute(sa.insert(tables.resource_providers), providers)
 
 
-def of_uuids(connection: sa.Connection, uuids: Collection[str]) -> set[str]:
+def existing_providers(connection: sa.Connection, uuids: Collection[str]) -> set[str]:
     """Return the set of those uuids that are the uuid or the name of a provider."""
     columns = (tables.resource_providers.c.uuid, tables.resource_providers.c.name)
     rows = connection.execute(sa.select(*columns).where(sa.or_(*(column.in_(uuids) for column in columns))))

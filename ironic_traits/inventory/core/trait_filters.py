@@ -110,7 +110,7 @@ def held_by(source: str) -> Condition:
 
 
 def _of_source(table: sa.Table, source: str) -> sa.Select:
-    written = table.c.writer_id.in_(trait_writers.of_source(source))
+    written = table.c.writer_id.in_(trait_writers.select_writers(source))
     # For rows from before writers were recorded, the writer is the operator.
     return sa.select(table.c.node_id).where(
         sa.or_(written, table.c.writer_id.is_(None)) if source == OPERATOR else written

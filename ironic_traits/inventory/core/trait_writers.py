@@ -118,7 +118,7 @@ def ensure(database: Database, source: str) -> None:
     _store(database, TraitAuthor(source))
 
 
-def of_source(source: str) -> sa.Select:
+def select_writers(source: str) -> sa.Select:
     """Return the SELECT of the ids of all writers of a source."""
     return sa.select(tables.trait_writers.c.id).where(tables.trait_writers.c.source == source)
 

@@ -194,7 +194,7 @@ def _mismatches(node: sa.Row, row: Values) -> Iterable[str]:
 
 def _check_unheld(context: Context, connection: sa.Connection, node: sa.Row, instance: str) -> None:
     """Raise a failure if a reservation or a consumer holds a node for another instance, or the instance has a node."""
-    reservation = reservations.of_node(connection, node.uuid)
+    reservation = reservations.node_reservation(connection, node.uuid)
     if reservation and reservation.instance_uuid != instance:
         raise reservations.reserved(node.uuid, reservation)
     node_consumers.check_allocation(connection, node, instance)

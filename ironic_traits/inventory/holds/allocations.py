@@ -49,7 +49,7 @@ def owner(context: Context, ident: str) -> str | None:
         return records.read(connection, KIND, ident, (KIND.table.c.owner,)).owner
 
 
-def of_node(context: Context, ident: str) -> sa.Row:
+def node_allocation(context: Context, ident: str) -> sa.Row:
     """Return the allocation that holds a node.
 
     :returns: a row with ``uuid`` and ``owner``.

@@ -104,7 +104,7 @@ def _check_configuration(node: sa.Row, changes: Mapping[str, Any]) -> None:
 
 def check_reservation(connection: sa.Connection, uuid: str, instance: str | None = None) -> None:
     """Raise NodeReserved if a node has a live reservation for another instance."""
-    reservation = reservations.of_node(connection, uuid)
+    reservation = reservations.node_reservation(connection, uuid)
     if reservation and reservation.instance_uuid != instance:
         raise reservations.reserved(uuid, reservation)
 

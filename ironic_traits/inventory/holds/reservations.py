@@ -271,7 +271,7 @@ def _touch_key(connection: sa.Connection, node_uuid: str, instance: str) -> None
     connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.uuid == row['uuid']))
 
 
-def of_node(connection: sa.Connection, node_uuid: str) -> sa.Row | None:
+def node_reservation(connection: sa.Connection, node_uuid: str) -> sa.Row | None:
     """Return the live reservation of a node.
 
     :param connection: connection of a writer that has taken the node's lock.
@@ -294,7 +294,7 @@ def use(
     :raises failures.NodeReserved: the node is reserved for another instance.
     :raises failures.ReservationUnknown: ``reservation_uuid`` is not the node's live reservation.
     """
-    reservation = of_node(connection, node.uuid)
+    reservation = node_reservation(connection, node.uuid)
     if reservation is None or reservation_uuid not in (None, reservation.uuid):
         if reservation_uuid:
             raise failures.ReservationUnknown(node=node.uuid, reservation=reservation_uuid)

@@ -80,7 +80,7 @@ def execute(
     :raises failures.EditForbidden: policy does not allow the request for one of the nodes.
     """
     with context.read() as connection:
-        rules = rule_digest.of_rules(rule_selection.rules(context, connection))
+        rules = rule_digest.digest(rule_selection.rules(context, connection))
         start = rule_selection.start(context, connection, grant, marker)
         selected = rule_selection.read(context, connection, grant, selection, RULE)
     current = selected.digest(rules)
@@ -118,7 +118,7 @@ def _batch(
         rows = connection.execute(sa.select(*columns).where(columns[0].in_(ids)).order_by(columns[0])).all()
         locked = [row for row in rows if row.reservation]
         rules = rule_selection.rules(context, connection)
-        current = rule_digest.of_rules(rules)
+        current = rule_digest.digest(rules)
         if current != digest:
             raise failures.PreviewOutdated(selected.digest(current))
         free = [row for row in rows if not row.reservation]

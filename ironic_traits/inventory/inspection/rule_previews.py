@@ -45,7 +45,7 @@ class RulePreviewPage(NamedTuple):
     marker: str | None
 
 
-def of_nodes(
+def preview_nodes(
     context: Context, grant: Grant, draft: Draft, selection: Selection, limit: int, marker: str | None
 ) -> RulePreviewPage:
     """Return the changes that rules would make on nodes.
@@ -65,10 +65,10 @@ def of_nodes(
         runs, considered = rule_runs.decide(context, connection, nodes, rules, _SECONDS)
         if considered < len(nodes):
             following = nodes[considered - 1].uuid
-    return RulePreviewPage(selected.digest(rule_digest.of_rules(rules)), selected, runs, following)
+    return RulePreviewPage(selected.digest(rule_digest.digest(rules)), selected, runs, following)
 
 
-def of_document(context: Context, draft: Draft, document: Any, node: Mapping[str, Any]) -> Evaluation:
+def preview_document(context: Context, draft: Draft, document: Any, node: Mapping[str, Any]) -> Evaluation:
     """Return the changes that rules would make on a node that is not in the inventory.
 
     :param document: data of an inspection, as ``rule_evaluation.facts_of`` takes it.

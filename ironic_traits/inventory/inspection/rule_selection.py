@@ -37,9 +37,9 @@ class Selected(NamedTuple):
     def digest(self, rules: str) -> str:
         """Return the digest of a run on the nodes.
 
-        :param rules: digest of the rules (``rule_digest.of_rules``).
+        :param rules: digest of the rules (``rule_digest.digest``).
         """
-        return rule_digest.of_run(rules, ((node.uuid, self.received.get(node.id)) for node in self.nodes))
+        return rule_digest.run_digest(rules, ((node.uuid, self.received.get(node.id)) for node in self.nodes))
 
     def page(self, start: int, limit: int) -> tuple[list[sa.Row], str | None]:
         """Return a page of nodes with data, and the marker of the next page; None after the last one.

@@ -186,7 +186,7 @@ def holder(connection: sa.Connection, node: sa.Row) -> str | None:
     """
     try:
         node_consumers.check_allocation(connection, node)
-        if reservation := reservations.of_node(connection, node.uuid):
+        if reservation := reservations.node_reservation(connection, node.uuid):
             raise reservations.reserved(node.uuid, reservation)
     except failures.Failure as failure:
         return str(failure)

@@ -215,7 +215,7 @@ def _insert(context: Context, connection: sa.Connection, turn: Turn, new: Sequen
     if not rows:
         return set()
     kept = mirror_kept_nodes.find(connection, rows.values())
-    alone = kept.keys() | node_providers.of_uuids(connection, rows)
+    alone = kept.keys() | node_providers.existing_providers(connection, rows)
     for uuid in sorted(alone):
         nodes.insert(context, connection, rows[uuid])
         if uuid in kept:

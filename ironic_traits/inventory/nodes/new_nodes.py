@@ -59,7 +59,7 @@ def create(context: Context, connection: sa.Connection, new_nodes: Sequence[NewN
             sa.select(tables.nodes.c.uuid, tables.nodes.c.id).where(tables.nodes.c.uuid.in_(uuids))
         )
         ids = {row.uuid: row.id for row in rows}
-        if node_providers.of_uuids(connection, uuids):
+        if node_providers.existing_providers(connection, uuids):
             raise Unusual
         change_feed.record(connection, change_feed.NODE, uuids)
         node_providers.create_all(connection, [(ids[node.row['uuid']], node.row) for node in new_nodes])

@@ -303,7 +303,7 @@ def _invalid_interfaces(context: Context, connection: sa.Connection, node: Value
     problems = [reasons['inspect'], *(mismatches.text(*each) for each in unmet.items())]
     reasons['inspect'] = ' '.join(filter(None, problems)) or None
     if not reasons['deploy']:
-        templates = deploy_templates.of_node(connection, node)
+        templates = deploy_templates.node_templates(connection, node)
         reasons['deploy'] = deploy_templates.errors(context, node, templates) or None
     return reasons
 

@@ -32,7 +32,7 @@ def steps_of(context: Context, node: Values) -> list[Values]:
     :raises base.WorkRefused: the steps contradict each other, or the node does not support them.
     """
     with context.read() as connection:
-        templates = of_node(connection, node)
+        templates = node_templates(connection, node)
     problem = errors(context, node, templates)
     if problem:
         raise base.WorkRefused(f'Cannot get deploy steps; failed to deploy: {problem}')
@@ -43,7 +43,7 @@ def errors(context: Context, node: Values, templates: Sequence[sa.Row]) -> str:
     """Return why a node cannot be deployed with deploy templates, as Ironic's message; '' if there is no error.
 
     :param node: the node's columns by name.
-    :param templates: the result of ``of_node``.
+    :param templates: the result of ``node_templates``.
     """
     problem = steps.errors(context.service.drivers.get(node['driver']), node, 'deploy', _steps(templates))
     if not problem:
@@ -58,7 +58,7 @@ def _steps(templates: Sequence[sa.Row]) -> list[Values]:
     return [step for template in templates for step in template.steps]
 
 
-def of_node(connection: sa.Connection, node: Values) -> list[sa.Row]:
+def node_templates(connection: sa.Connection, node: Values) -> list[sa.Row]:
     """Return the deploy templates for the deploy of a node: those that ``instance_info['traits']`` names.
 
     :param node: the node's columns by name.

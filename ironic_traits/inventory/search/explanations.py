@@ -326,8 +326,8 @@ def _expectations(connection: sa.Connection, conditions: Sequence[Condition]) ->
     """
     rules = mismatches.rules(connection, conditions, MAX_RULES + 1)
     named, more = rules[:MAX_RULES], rules[MAX_RULES:]
-    clauses = {f'expect:{rule}': ~mismatches.of_rule(rule) for rule in named}
-    return clauses | ({'expect': ~mismatches.of_other_rules(named)} if more else {})
+    clauses = {f'expect:{rule}': ~mismatches.fails_rule(rule) for rule in named}
+    return clauses | ({'expect': ~mismatches.fails_other_rule(named)} if more else {})
 
 
 def _is_within(column: sa.ColumnElement[int], node_ids: range) -> Condition:

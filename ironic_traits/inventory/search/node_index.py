@@ -97,7 +97,9 @@ class View:
 
     def of_ids(self, node_ids: Iterable[int]) -> int:
         """Return the set of nodes with these ids."""
-        return bitsets.of((position for position in map(self._position, node_ids) if position is not None), self.size)
+        return bitsets.from_positions(
+            (position for position in map(self._position, node_ids) if position is not None), self.size
+        )
 
     def ids(self, nodes: int, limit: int) -> list[int]:
         """Return the ids of the first nodes of a set.

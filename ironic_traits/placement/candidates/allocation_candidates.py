@@ -118,7 +118,7 @@ def _shown(search: Search, candidates: Sequence[Candidate]) -> Candidates:
         shown.append((allocations, mappings))
     used = {provider_id for candidate in candidates for (provider_id, _), _ in candidate.amounts}
     roots = {search.providers[provider_id].root_provider_uuid for provider_id in used}
-    summaries = candidate_summaries.of_trees(search.connection, roots)
+    summaries = candidate_summaries.summarize_trees(search.connection, roots)
     if search.request.flat and search.nested:
         kept = {search.providers[provider_id].uuid for provider_id in used}
         summaries = {uuid: summary for uuid, summary in summaries.items() if uuid in kept}

@@ -34,7 +34,7 @@ class Summary(NamedTuple):
     traits: Sequence[str]
 
 
-def of_trees(connection: sa.Connection, roots: Collection[str]) -> dict[str, Summary]:
+def summarize_trees(connection: sa.Connection, roots: Collection[str]) -> dict[str, Summary]:
     """Return the summaries of the providers of trees.
 
     :param roots: uuids of the roots.

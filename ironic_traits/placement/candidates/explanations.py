@@ -206,7 +206,7 @@ class _Providers:
 
     def with_room(self, name: str, amount: int) -> Part:
         """Return the providers from which an amount of a resource class can be allocated."""
-        room = capacity.of_clients({self.search.class_ids[name]: amount})
+        room = capacity.select_client_providers({self.search.class_ids[name]: amount})
         nodes = 0
         if amount == 1 and self._view:
             nodes = self._nodes_of(name) & ~self._view.get(node_sets.CHILDREN)
@@ -288,7 +288,9 @@ def _of_trees(search: Search) -> CandidateExplanation:
     every = list(clauses(search.request))
     names = list(dict.fromkeys(clause.name for clause in every if clause.key))
     bits = {clause.key: 1 << names.index(clause.name) for clause in every if clause.key}
-    trees = _of_single_providers(search, bits) if _are_trees_single(search) else tree_relaxations.of_trees(search, bits)
+    trees = (
+        _of_single_providers(search, bits) if _are_trees_single(search) else tree_relaxations.count_trees(search, bits)
+    )
 
     counted = [(Alternatives(masks), number) for masks, number in trees.items()]
 
@@ -321,13 +323,15 @@ def _are_trees_single(search: Search) -> bool:
 
 
 def _of_single_providers(search: Search, bits: Mapping[Key, int]) -> Counter[frozenset[int]]:
-    """As ``tree_relaxations.of_trees``, if each tree is one provider.
+    """As ``tree_relaxations.count_trees``, if each tree is one provider.
 
     No node fulfils several groups: it has one unit of one class. Clauses about several providers are fulfilled,
     except the one that groups need providers of their own.
     """
     providers = _Providers(search, None)
-    providers.clients = capacity.of_clients({search.class_ids[name]: amount for name, amount in search.amounts.items()})
+    providers.clients = capacity.select_client_providers(
+        {search.class_ids[name]: amount for name, amount in search.amounts.items()}
+    )
     every = [(clause.key, clause.of(providers)) for clause in clauses(search.request) if clause.key]
     together = sum(bool(group.suffix) for group in search.request.groups) > 1
     fixed = bits.get(('group_policy', 0, None), 0) if together else 0

@@ -27,7 +27,7 @@ _BATCH = 1000
 _MAX_CACHED = 1000
 
 
-def of_class(classes: Sequence[str | None], name: str, class_id: int) -> list[Condition]:
+def class_conditions(classes: Sequence[str | None], name: str, class_id: int) -> list[Condition]:
     """Return the conditions on nodes and their providers that a node has a class, each for a part of the nodes.
 
     :param classes: as of ``candidate_facts.CandidateFacts``.
@@ -50,7 +50,12 @@ def nodes(dialect: str, own_traits: Collection[str], conditions: Collection[Cond
     :returns: SELECT of ``id``, ``uuid`` and ``root_provider_uuid``.
     """
     few = limit is not None and limit <= _FEW
-    statement = capacity.of_nodes(dialect, own_traits, few).where(*conditions).order_by(tables.nodes.c.id).limit(limit)
+    statement = (
+        capacity.select_node_providers(dialect, own_traits, few)
+        .where(*conditions)
+        .order_by(tables.nodes.c.id)
+        .limit(limit)
+    )
     if limit and dialect in ('mysql', 'mariadb'):
         # Because of the limit, MariaDB would read all nodes in their order.
         return statement.with_hint(tables.nodes, 'FORCE INDEX (nodes_free_idx)', dialect)
@@ -160,7 +165,12 @@ def clients(amounts: Mapping[int, int], conditions: Collection[Condition], limit
     :param limit: maximum number of providers; None for all.
     :returns: SELECT of ``id``, ``uuid`` and ``root_provider_uuid``.
     """
-    return capacity.of_clients(amounts).where(*conditions).order_by(tables.resource_providers.c.id).limit(limit)
+    return (
+        capacity.select_client_providers(amounts)
+        .where(*conditions)
+        .order_by(tables.resource_providers.c.id)
+        .limit(limit)
+    )
 
 
 def with_inventories(statement: sa.Select) -> sa.Select:

@@ -69,7 +69,7 @@ def free_nodes(search: PlainSearch) -> tuple[sa.Select, ...]:
     rest = search._replace(group=dataclasses.replace(group, required=others))
     return tuple(
         node_candidates.nodes(search.dialect, own, [of_class, *_conditions(rest)], search.limit)
-        for of_class in node_candidates.of_class(search.node_classes, name, class_id)
+        for of_class in node_candidates.class_conditions(search.node_classes, name, class_id)
     )
 
 

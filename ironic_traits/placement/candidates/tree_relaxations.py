@@ -19,7 +19,7 @@ from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.candidates.failing_trees import Alternatives, FailingTrees, Key, Tree, Use, Uses, minimal
 
 
-def of_trees(search: Search, bits: Mapping[Key, int]) -> Counter[frozenset[int]]:
+def count_trees(search: Search, bits: Mapping[Key, int]) -> Counter[frozenset[int]]:
     """Return how many trees have which minimal masks.
 
     Trees without any are left out: they have no candidate, whatever clauses are dropped. Like a query, it tries at most

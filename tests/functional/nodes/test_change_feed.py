@@ -295,12 +295,12 @@ def test_a_worker_keeps_the_log_short(app, client, monkeypatch):
         assert count(table) == number
 
     assert count(tables.change_log) == 2
-    with upkeep.of(app.service):
+    with upkeep.keep_up(app.service):
         wait_until(tables.change_log, 0)
     assert count(tables.changes) == 1
     with app.service.write() as connection:
         connection.execute(sa.update(tables.changes).values(changed_at=LONG_AGO))
-    with upkeep.of(app.service):
+    with upkeep.keep_up(app.service):
         wait_until(tables.changes, 0)
 
 

@@ -82,7 +82,7 @@ def test_worker_purges(app, client, monkeypatch):
     for interval, count in ((0, 4), (3600, 1)):
         app.service.conf.set_override('purge_interval', interval, group='history')
         app.service.conf.set_override('max_entries', 1, group='history')
-        with upkeep.of(app.service):
+        with upkeep.keep_up(app.service):
             deadline = time.monotonic() + 10
             while interval and len(entries(client, node)) > 1 and time.monotonic() < deadline:
                 time.sleep(0.02)
