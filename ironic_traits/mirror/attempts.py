@@ -51,7 +51,7 @@ class TakeOutcome:
     failure: failures.Failure | None = None
 
 
-class Attempt:
+class CloudAttempt:
     """An attempt to take nodes in their clouds, all of them or none.
 
     :param claims: [row of ``mirror_claims``, …] in the state ``taking``.

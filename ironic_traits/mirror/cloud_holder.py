@@ -32,12 +32,12 @@ from ironic_traits.inventory.holds.reserve import Reservations
 from ironic_traits.inventory.mirrored import mirror_moves
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.mirror import settler
-from ironic_traits.mirror.attempts import Attempt, connected, give_back, unconfirmed
+from ironic_traits.mirror.attempts import CloudAttempt, connected, give_back, unconfirmed
 from ironic_traits.mirror.cloud import Unreadable
 from ironic_traits.placement import allocations, node_claims
 from ironic_traits.placement import failures as placement_failures
 from ironic_traits.placement.allocations import Reshapes
-from ironic_traits.placement.consumers import Claim
+from ironic_traits.placement.consumers import Demand
 
 _Result = TypeVar('_Result')
 #: Seconds between two checks of a claim that another process settles.
@@ -93,7 +93,7 @@ def release(context: Context, holder: str) -> None:
     _settle(context, mirror_claims.claims_of_holders(context, [holder]))
 
 
-def replace(context: Context, demands: Sequence[Claim]) -> None:
+def replace(context: Context, demands: Sequence[Demand]) -> None:
     """Replace the allocations of consumers, as ``placement.allocations.replace`` does.
 
     :raises failures.ClaimUnconfirmed: it is not known whether a cloud holds its node.
@@ -107,7 +107,7 @@ def replace(context: Context, demands: Sequence[Claim]) -> None:
         allocations.replace(context, demands, needs_claim)
 
 
-def reshape(context: Context, reshapes: Reshapes, demands: Sequence[Claim]) -> None:
+def reshape(context: Context, reshapes: Reshapes, demands: Sequence[Demand]) -> None:
     """Replace inventories and allocations. Nodes that are new to a consumer must already be held in their clouds."""
     with _released(context, demands):
         allocations.reshape(context, reshapes, demands, functools.partial(claims_nodes, context.conf))
@@ -139,7 +139,7 @@ def _hold(
             return result
         if any(claim.state != TAKING for claim in claims):
             raise unconfirmed(context, claims, 'a previous attempt is being undone')
-        lost = Attempt(context, claims).take()
+        lost = CloudAttempt(context, claims).take()
         if lost.is_empty:
             return result
         if time.monotonic() > until:
@@ -170,7 +170,7 @@ def _delete_reservation(context: Context, uuid: str) -> None:
 
 
 @contextlib.contextmanager
-def _released(context: Context, demands: Sequence[Claim]) -> Iterator[None]:
+def _released(context: Context, demands: Sequence[Demand]) -> Iterator[None]:
     """End the claims of consumers that nothing holds any more when the block ends, or fails."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""Whether providers have room for claims."""
+"""Whether providers have room for demands."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.inventory.holds.reservations import LIVE
 from ironic_traits.placement import capacity, failures
-from ironic_traits.placement.consumers import Claim
+from ironic_traits.placement.consumers import Demand
 
 #: {uuid: row of a provider}.
 Providers = Mapping[str, sa.Row]
@@ -37,22 +37,22 @@ _INSTANCES = sa.select(tables.nodes.c.id, tables.nodes.c.instance_uuid).where(
 )
 
 
-class ClaimedAmount(NamedTuple):
-    """An amount of a resource class of a provider that a claim requests."""
+class DemandedAmount(NamedTuple):
+    """An amount of a resource class of a provider that a demand requests."""
 
-    claim: Claim
+    demand: Demand
     provider_id: int
     class_id: int
     class_name: str
     amount: int
 
 
-def amounts(claims: Sequence[Claim], providers: Providers, ids: Mapping[str, int]) -> list[ClaimedAmount]:
-    """Return [ClaimedAmount, …] of all claims."""
+def amounts(demands: Sequence[Demand], providers: Providers, ids: Mapping[str, int]) -> list[DemandedAmount]:
+    """Return [DemandedAmount, …] of all demands."""
     return [
-        ClaimedAmount(claim, providers[uuid].id, ids[name], name, amount)
-        for claim in claims
-        for uuid, resources in claim.resources.items()
+        DemandedAmount(demand, providers[uuid].id, ids[name], name, amount)
+        for demand in demands
+        for uuid, resources in demand.resources.items()
         for name, amount in resources.items()
     ]
 
@@ -72,7 +72,7 @@ def inventories(connection: sa.Connection, providers: Providers) -> Inventories:
 def check(
     connection: sa.Connection,
     providers: Providers,
-    amounts: Sequence[ClaimedAmount],
+    amounts: Sequence[DemandedAmount],
     current: Inventories,
     before: Inventories,
     own_before: Used,
@@ -83,8 +83,8 @@ def check(
     ``own_before``: if the node is not eligible, only the same consumer may keep its allocation. The instance of a
     node may always get one: ``nova-manage placement heal_allocations`` writes lost ones again.
 
-    :param providers: {uuid: row}, locked. The present allocations of the claims' consumers are deleted already.
-    :param amounts: [ClaimedAmount, …].
+    :param providers: {uuid: row}, locked. The present allocations of the demands' consumers are deleted already.
+    :param amounts: [DemandedAmount, …].
     :param current: the result of ``inventories``.
     :param before: the result of ``inventories`` before the deletion.
     :param own_before: the result of ``used_by_consumers`` before the deletion.
@@ -95,7 +95,7 @@ def check(
     sums: Counter[tuple[int, int]] = Counter()
     for each in amounts:
         sums[each.provider_id, each.class_id] += each.amount
-    for claim, provider_id, class_id, name, amount in amounts:
+    for demand, provider_id, class_id, name, amount in amounts:
         row, provider = current.get((provider_id, class_id)), by_id[provider_id]
         arguments = {'name': name, 'uuid': provider.uuid}
         if row is None:
@@ -106,18 +106,18 @@ def check(
             continue
         if instances is None:
             holders, instances = _reserved(connection, by_id, provider_ids), _instances(connection, by_id, provider_ids)
-        used = _used_by_others(row, provider, holders, claim)
+        used = _used_by_others(row, provider, holders, demand)
         after = used + sums[provider_id, class_id]
         allowed = int(before[provider_id, class_id].used)
         if provider.node_id:
-            is_own = instances.get(provider.node_id) == claim.consumer
-            allowed = row.total if is_own else own_before[claim.consumer, provider_id, class_id]
+            is_own = instances.get(provider.node_id) == demand.consumer
+            allowed = row.total if is_own else own_before[demand.consumer, provider_id, class_id]
         if after > capacity.capacity(row) and after > allowed:
             raise failures.CapacityExceeded(**arguments)
 
 
-def _used_by_others(row: sa.Row, provider: sa.Row, holders: Mapping[int, str], claim: Claim) -> int:
-    """Return the used amount of an inventory without what the claim's consumer has reserved.
+def _used_by_others(row: sa.Row, provider: sa.Row, holders: Mapping[int, str], demand: Demand) -> int:
+    """Return the used amount of an inventory without what the demand's consumer has reserved.
 
     Its allocations are deleted already.
 
@@ -126,7 +126,7 @@ def _used_by_others(row: sa.Row, provider: sa.Row, holders: Mapping[int, str], c
     """
     used = int(row.used)
     # A reservation counts as one used unit. It must not keep its own instance from the node.
-    return used - 1 if provider.node_id and holders.get(provider.node_id) == claim.consumer else used
+    return used - 1 if provider.node_id and holders.get(provider.node_id) == demand.consumer else used
 
 
 def _reserved(

@@ -20,8 +20,8 @@ from ironic_traits.db.statements.types import now
 from ironic_traits.placement import allocation_checks, capacity, consumers, failures, node_claims
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
-from ironic_traits.placement.allocation_checks import ClaimedAmount, Inventories, Providers
-from ironic_traits.placement.consumers import Claim
+from ironic_traits.placement.allocation_checks import DemandedAmount, Inventories, Providers
+from ironic_traits.placement.consumers import Demand
 from ironic_traits.placement.inventories import Fields
 from ironic_traits.placement.node_claims import NeedsClaim, never
 from ironic_traits.placement.single_provider import bump, read, take_all, write_and_bump
@@ -57,13 +57,13 @@ def provider_allocations(context: Context, uuid: str) -> tuple[sa.Row, Sequence[
 
 
 @retried
-def replace(context: Writer, claims: Sequence[Claim], needs_claim: NeedsClaim = never) -> None:
+def replace(context: Writer, demands: Sequence[Demand], needs_claim: NeedsClaim = never) -> None:
     """Replace the allocations of consumers, in one transaction.
 
-    :param claims: [Claim, …].
+    :param demands: [Demand, …].
     :param needs_claim: which mirrored nodes must be held in their clouds.
     :raises failures.UnknownProvider: a provider does not exist.
-    :raises failures.ConcurrentUpdate: a consumer has another generation than its claim.
+    :raises failures.ConcurrentUpdate: a consumer has another generation than its demand.
     :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.InventoryInvalid: a provider has no inventory of a resource class.
     :raises failures.CapacityExceeded: a provider has less free capacity than requested.
@@ -71,13 +71,13 @@ def replace(context: Writer, claims: Sequence[Claim], needs_claim: NeedsClaim = 
     :raises failures.NodeNotHeld: a mirrored node is not held in its cloud.
     """
     with context.write() as connection:
-        providers = _lock(connection, claims)
-        node_claims.check(connection, claims, needs_claim)
-        _write(connection, claims, providers)
+        providers = _lock(connection, demands)
+        node_claims.check(connection, demands, needs_claim)
+        _write(connection, demands, providers)
 
 
 @retried
-def reshape(context: Context, reshapes: Reshapes, claims: Sequence[Claim], needs_claim: NeedsClaim = never) -> None:
+def reshape(context: Context, reshapes: Reshapes, demands: Sequence[Demand], needs_claim: NeedsClaim = never) -> None:
     """Replace the inventories of providers and the allocations of consumers, in one transaction.
 
     :param needs_claim: as for ``replace``.
@@ -87,8 +87,8 @@ def reshape(context: Context, reshapes: Reshapes, claims: Sequence[Claim], needs
     :raises failures.PlacementFailure: what ``replace`` raises.
     """
     with context.write() as connection:
-        providers = _lock(connection, claims, reshapes)
-        node_claims.check(connection, claims, needs_claim)
+        providers = _lock(connection, demands, reshapes)
+        node_claims.check(connection, demands, needs_claim)
         for uuid, (generation, _) in reshapes.items():
             if uuid not in providers:
                 raise failures.ProviderNotFound(uuid=uuid)
@@ -107,7 +107,7 @@ def reshape(context: Context, reshapes: Reshapes, claims: Sequence[Claim], needs
             provider_inventories.put(connection, providers[uuid], inventories)
         # The generation moves twice, as in Placement, which writes inventories both before and after the allocations.
         moves = Counter({providers[uuid].id: 2 if inventories else 1 for uuid, inventories in reshaped.items()})
-        _write(connection, claims, providers, moves)
+        _write(connection, demands, providers, moves)
         for uuid, inventories in reshaped.items():
             provider_inventories.keep(connection, providers[uuid], inventories)
 
@@ -120,8 +120,8 @@ def delete(context: Context, uuid: str) -> None:
     :raises failures.NotFound: the consumer has no allocations.
     """
     with context.write() as connection:
-        claim = Claim(consumer=uuid, resources={}, project_id='', user_id='')
-        providers = _lock(connection, [claim])
+        demand = Demand(consumer=uuid, resources={}, project_id='', user_id='')
+        providers = _lock(connection, [demand])
         statement = sa.select(tables.consumers).where(tables.consumers.c.uuid == uuid)
         consumer = connection.execute(prepared(statement.with_for_update())).first()
         if consumer is None:
@@ -171,16 +171,16 @@ _DELETE_OF = sa.delete(tables.allocations).where(
 )
 
 
-def _lock(connection: sa.Connection, claims: Sequence[Claim], more: Iterable[str] = ()) -> Providers:
-    """Lock the providers that claims affect: those in the claims, and those of the consumers' present allocations.
+def _lock(connection: sa.Connection, demands: Sequence[Demand], more: Iterable[str] = ()) -> Providers:
+    """Lock the providers that demands affect: those in the demands, and those of the consumers' present allocations.
 
     :param more: uuids of further providers.
     :returns: {uuid: row}.
-    :raises failures.UnknownProvider: a provider in a claim does not exist.
+    :raises failures.UnknownProvider: a provider in a demand does not exist.
     """
-    requested = {uuid for claim in claims for uuid in claim.resources}
-    # A claim with the generation None is that of a consumer without allocations: ``consumers`` checks that.
-    consumer_uuids = {'consumer_uuids': [claim.consumer for claim in claims if claim.generation is not None]}
+    requested = {uuid for demand in demands for uuid in demand.resources}
+    # A demand with the generation None is that of a consumer without allocations: ``consumers`` checks that.
+    consumer_uuids = {'consumer_uuids': [demand.consumer for demand in demands if demand.generation is not None]}
     present = _held_by(connection, consumer_uuids)
     providers = take_all(connection, requested.union(present, more))
     if not present >= _held_by(connection, consumer_uuids):
@@ -197,29 +197,29 @@ def _held_by(connection: sa.Connection, parameters: Mapping[str, list[str]]) -> 
 
 
 def _write(
-    connection: sa.Connection, claims: Sequence[Claim], providers: Providers, moves: Counter[int] | None = None
+    connection: sa.Connection, demands: Sequence[Demand], providers: Providers, moves: Counter[int] | None = None
 ) -> None:
-    """Write the allocations of claims, after all checks.
+    """Write the allocations of demands, after all checks.
 
     :param providers: {uuid: row}, locked.
     :param moves: Counter of {provider id: by how much its generation increases for other reasons}; None if no
         generation does.
     """
-    existing = consumers.check_generations(connection, claims)
+    existing = consumers.check_generations(connection, demands)
     before = allocation_checks.inventories(connection, providers)
-    ids = _class_ids(connection, claims, before)
+    ids = _class_ids(connection, demands, before)
     nodes_before = _of_nodes(before.values(), providers)
     consumer_ids = [consumer.id for consumer in existing.values()]
     own_before = allocation_checks.used_by_consumers(connection, consumer_ids)
-    idle = [existing[claim.consumer].id for claim in claims if not claim.resources and claim.consumer in existing]
+    idle = [existing[demand.consumer].id for demand in demands if not demand.resources and demand.consumer in existing]
     moves = Counter(moves) + _given_back(connection, idle)
-    amounts = allocation_checks.amounts(claims, providers, ids)
+    amounts = allocation_checks.amounts(demands, providers, ids)
     if consumer_ids:
         connection.execute(_DELETE_OF, {'consumer_ids': consumer_ids})
     if amounts:
         current = allocation_checks.inventories(connection, providers) if consumer_ids else before
         allocation_checks.check(connection, providers, amounts, current, before, own_before)
-    ids_of_consumers = consumers.write(connection, claims, existing)
+    ids_of_consumers = consumers.write(connection, demands, existing)
     rows = _rows(amounts, ids_of_consumers)
     if _takes_one_free_node(rows, providers, nodes_before) and not (consumer_ids or moves):
         # Nearly always. It raises the usage of the node, so the generation moves.
@@ -235,7 +235,7 @@ def _write(
     _bump(connection, providers, nodes_before, moves + Counter({each.provider_id for each in amounts}))
 
 
-def _rows(amounts: Iterable[ClaimedAmount], consumer_ids: Mapping[str, int]) -> list[Values]:
+def _rows(amounts: Iterable[DemandedAmount], consumer_ids: Mapping[str, int]) -> list[Values]:
     """Return the rows of new allocations.
 
     :param consumer_ids: {uuid: id}.
@@ -243,7 +243,7 @@ def _rows(amounts: Iterable[ClaimedAmount], consumer_ids: Mapping[str, int]) -> 
     moment = now()
     return [
         {
-            'consumer_id': consumer_ids[each.claim.consumer],
+            'consumer_id': consumer_ids[each.demand.consumer],
             'resource_provider_id': each.provider_id,
             'resource_class_id': each.class_id,
             'used': each.amount,
@@ -261,14 +261,14 @@ def _takes_one_free_node(rows: Sequence[Values], providers: Providers, before: M
     return len(rows) == len(providers) == 1 and before.get(rows[0]['resource_provider_id']) == 0
 
 
-def _class_ids(connection: sa.Connection, claims: Sequence[Claim], inventories: Inventories) -> dict[str, int]:
-    """Return the ids of the resource classes in claims, {name: id}.
+def _class_ids(connection: sa.Connection, demands: Sequence[Demand], inventories: Inventories) -> dict[str, int]:
+    """Return the ids of the resource classes in demands, {name: id}.
 
-    :param inventories: of the providers in the claims.
+    :param inventories: of the providers in the demands.
     :raises failures.ResourceClassNotFound: one of them does not exist.
     """
     ids = {row.resource_class: row.class_id for row in inventories.values()}
-    class_names = {name for claim in claims for resources in claim.resources.values() for name in resources}
+    class_names = {name for demand in demands for resources in demand.resources.values() for name in resources}
     return ids if ids.keys() >= class_names else classes.check(connection, class_names)
 
 
@@ -300,7 +300,7 @@ def _of_nodes(rows: Iterable[sa.Row], providers: Providers) -> dict[int, int]:
 
 
 def _given_back(connection: sa.Connection, idle: Collection[int]) -> Counter[int]:
-    """Return the providers of the consumers whose claim is empty, as Counter of {provider id: 1}.
+    """Return the providers of the consumers whose demand is empty, as Counter of {provider id: 1}.
 
     :param idle: ids of these consumers.
     """

@@ -1,4 +1,4 @@
-"""Consumers of allocations: their claims and their generations."""
+"""Consumers of allocations: their demands and their generations."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import now
 from ironic_traits.placement import failures
 
-#: The generation of a claim in versions without consumer generations: it is not checked.
+#: The generation of a demand in versions without consumer generations: it is not checked.
 ANY = object()
 # Built once: to build it for each call takes as long as to execute it.
 _LOCK = prepared(
@@ -24,7 +24,7 @@ _LOCK = prepared(
 
 
 @dataclasses.dataclass(frozen=True)
-class Claim:
+class Demand:
     """The allocations that a consumer is to have instead of its present ones.
 
     :ivar consumer: uuid.
@@ -43,49 +43,49 @@ class Claim:
     generation: object = ANY
 
 
-def check_generations(connection: sa.Connection, claims: Sequence[Claim]) -> dict[str, sa.Row]:
+def check_generations(connection: sa.Connection, demands: Sequence[Demand]) -> dict[str, sa.Row]:
     """Lock the consumers that exist, and check their generations.
 
     :returns: {uuid: row}.
-    :raises failures.ConcurrentUpdate: a consumer has another generation than its claim. A consumer that does not exist
+    :raises failures.ConcurrentUpdate: a consumer has another generation than its demand. A consumer that does not exist
         has the generation None.
     """
-    uuids = [claim.consumer for claim in claims]
+    uuids = [demand.consumer for demand in demands]
     existing = {row.uuid: row for row in connection.execute(_LOCK, {'uuids': uuids})}
-    for claim in claims:
-        consumer = existing.get(claim.consumer)
+    for demand in demands:
+        consumer = existing.get(demand.consumer)
         expected = consumer.generation if consumer else None
-        if claim.generation is not ANY and claim.generation != expected:
+        if demand.generation is not ANY and demand.generation != expected:
             raise failures.ConcurrentUpdate(
                 reason=f'consumer generation conflict - expected {"null" if expected is None else expected} '
-                f'but got {claim.generation}'
+                f'but got {demand.generation}'
             )
     return existing
 
 
-def write(connection: sa.Connection, claims: Sequence[Claim], existing: Mapping[str, sa.Row]) -> dict[str, int]:
+def write(connection: sa.Connection, demands: Sequence[Demand], existing: Mapping[str, sa.Row]) -> dict[str, int]:
     """Insert the new consumers, and update the existing ones.
 
     :param existing: the result of ``check_generations``.
     :returns: {uuid: id}.
     """
     ids = {}
-    for claim in claims:
-        consumer = existing.get(claim.consumer)
-        values: dict[str, Any] = {'project_id': claim.project_id, 'user_id': claim.user_id}
-        if claim.consumer_type:
-            values['consumer_type'] = claim.consumer_type
-        if consumer is None and claim.resources:
-            values |= {'uuid': claim.consumer, 'generation': 1, 'created_at': now()}
+    for demand in demands:
+        consumer = existing.get(demand.consumer)
+        values: dict[str, Any] = {'project_id': demand.project_id, 'user_id': demand.user_id}
+        if demand.consumer_type:
+            values['consumer_type'] = demand.consumer_type
+        if consumer is None and demand.resources:
+            values |= {'uuid': demand.consumer, 'generation': 1, 'created_at': now()}
             try:
                 result = connection.execute(sa.insert(tables.consumers).values(values))
             except db_exception.DBDuplicateEntry as error:
                 # Another transaction has inserted it since ``check_generations``: check again.
                 raise db_exception.RetryRequest(lost()) from error
             key: Any = result.inserted_primary_key
-            ids[claim.consumer] = key.id
+            ids[demand.consumer] = key.id
         elif consumer is not None:
-            ids[claim.consumer] = consumer.id
+            ids[demand.consumer] = consumer.id
             values |= {'generation': consumer.generation + 1, 'updated_at': now()}
             same = (tables.consumers.c.id == consumer.id, tables.consumers.c.generation == consumer.generation)
             if not connection.execute(sa.update(tables.consumers).where(*same).values(values)).rowcount:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.inventory.core.mirror_claim_states import OPEN, TAKEN
 from ironic_traits.placement import failures
-from ironic_traits.placement.consumers import Claim
+from ironic_traits.placement.consumers import Demand
 
 _NODES, _CLAIMS = tables.nodes, tables.mirror_claims
 #: Function from the name of a cloud to whether its nodes must be held there before they are allocated here.
@@ -22,28 +22,28 @@ def never(cloud: str) -> bool:
     return False
 
 
-def missing(connection: sa.Connection, claims: Iterable[Claim], needs_claim: NeedsClaim) -> list[tuple[str, sa.Row]]:
-    """Return the nodes that must be held in their clouds before claims are written.
+def missing(connection: sa.Connection, demands: Iterable[Demand], needs_claim: NeedsClaim) -> list[tuple[str, sa.Row]]:
+    """Return the nodes that must be held in their clouds before demands are written.
 
     :returns: [(uuid of the consumer, row of the node), …]. The node has no instance, and is not allocated to the
         consumer yet.
     """
     return [
         (consumer, node)
-        for consumer, node in _mirrored(connection, claims, needs_claim)
+        for consumer, node in _mirrored(connection, demands, needs_claim)
         if node.instance_uuid is None and not _is_allocated(connection, consumer, node)
     ]
 
 
-def check(connection: sa.Connection, claims: Iterable[Claim], needs_claim: NeedsClaim) -> None:
-    """Raise NodeNotHeld unless the nodes in claims are held in their clouds for the consumers.
+def check(connection: sa.Connection, demands: Iterable[Demand], needs_claim: NeedsClaim) -> None:
+    """Raise NodeNotHeld unless the nodes in demands are held in their clouds for the consumers.
 
     A node with another instance is left to the check of its capacity.
 
     :param connection: of a writer that has taken the locks of the nodes. It locks the claims of the nodes, so that they
         are not given back before it has committed.
     """
-    for consumer, node in _mirrored(connection, claims, needs_claim):
+    for consumer, node in _mirrored(connection, demands, needs_claim):
         held = sa.select(_CLAIMS.c.state).where(
             _CLAIMS.c.node_uuid == node.uuid, _CLAIMS.c.instance_uuid == consumer, OPEN
         )
@@ -56,12 +56,12 @@ def check(connection: sa.Connection, claims: Iterable[Claim], needs_claim: Needs
 
 
 def _mirrored(
-    connection: sa.Connection, claims: Iterable[Claim], needs_claim: NeedsClaim
+    connection: sa.Connection, demands: Iterable[Demand], needs_claim: NeedsClaim
 ) -> Sequence[tuple[str, sa.Row]]:
-    """Return the mirrored nodes in claims that need a claim, [(uuid of the consumer, row), …]."""
+    """Return the mirrored nodes in demands that need a claim, [(uuid of the consumer, row), …]."""
     if needs_claim is never:
         return []
-    pairs = [(claim.consumer, uuid) for claim in claims for uuid in claim.resources]
+    pairs = [(demand.consumer, uuid) for demand in demands for uuid in demand.resources]
     columns = _NODES.c.uuid, _NODES.c.origin, _NODES.c.instance_uuid
     statement = sa.select(*columns).where(_NODES.c.uuid.in_({uuid for _, uuid in pairs}), _NODES.c.origin.is_not(None))
     rows = {row.uuid: row for row in connection.execute(statement) if needs_claim(row.origin)} if pairs else {}

@@ -15,7 +15,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Writer, referring, retried
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.types import now
-from ironic_traits.placement import capacity, failures, resource_classes, traits
+from ironic_traits.placement import capacity, failures, resource_classes, trait_conditions
 from ironic_traits.placement.single_provider import LISTED, read, take
 
 #: Rows of a list that are read at once.
@@ -141,9 +141,9 @@ def _where(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[Co
     if 'in_tree' in filters:
         yield in_tree(filters['in_tree'])
     required, forbidden = filters.get('required', []), filters.get('forbidden', frozenset())
-    holders = traits.holders(connection, forbidden.union(*required))
+    holders = trait_conditions.holders(connection, forbidden.union(*required))
     joins = connection.dialect.name not in ('mysql', 'mariadb')
-    yield from traits.conditions(holders, required, forbidden, joins=joins)
+    yield from trait_conditions.conditions(holders, required, forbidden, joins=joins)
     for one_of in filters.get('member_of', []):
         yield is_in(one_of)
     if filters.get('not_member_of'):

@@ -161,7 +161,7 @@ class Import:
             self.problems[kind, uuid] = f'cannot be imported: {problem}'
 
     def _release(self, uuids: Iterable[str]) -> None:
-        claims = [allocations.Claim(consumer=uuid, resources={}, project_id='', user_id='') for uuid in uuids]
+        claims = [allocations.Demand(consumer=uuid, resources={}, project_id='', user_id='') for uuid in uuids]
         allocations.replace(self._database, claims)
 
     def _rename(self) -> None:

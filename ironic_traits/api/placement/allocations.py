@@ -52,7 +52,7 @@ _LIST = {
 }
 #: The pattern appears in messages, so it stays as in Placement. It accepts a newline at the end.
 TYPE = '^[A-Z0-9_]+$'
-#: The fields that later versions added to the claim of a consumer: {minor version: (name, schema, whether required)}.
+#: The fields that later versions added to the demand of a consumer: {minor version: (name, schema, whether required)}.
 _LATER_FIELDS: dict[int, tuple[str, Schema, bool]] = {
     GENERATIONS_SINCE: ('consumer_generation', {'type': ['integer', 'null']}, True),
     MAPPINGS_SINCE: (
@@ -70,7 +70,7 @@ _LATER_FIELDS: dict[int, tuple[str, Schema, bool]] = {
 
 
 def _claims() -> Iterator[tuple[int, Schema]]:
-    """Yield the schema of the claim of one consumer at each version from 1.12 on: (minor version, schema)."""
+    """Yield the schema of the demand of one consumer at each version from 1.12 on: (minor version, schema)."""
     properties: dict[str, Schema] = dict(_OF_CONSUMER)
     required = list(_OF_CONSUMER)
     yield OBJECTS_SINCE, document(properties, required)
@@ -87,7 +87,7 @@ _PUT = {
     0: document({'allocations': _LIST}, ['allocations']),
     OWNERS_SINCE: document({'allocations': _LIST, **_OWNERS}, ['allocations', *_OWNERS]),
     **_CLAIMS,
-    # An empty claim needs a generation (1.28). Before that, clients use DELETE.
+    # An empty demand needs a generation (1.28). Before that, clients use DELETE.
     OBJECTS_SINCE: document(_OF_CONSUMER | {'allocations': _PROVIDERS | {'minProperties': 1}}, _OF_CONSUMER),
 }
 
@@ -122,7 +122,7 @@ class AllocationsController(Resource):
     )
     def post(self, context: Context, /, *, body: dict[str, Any]) -> None:
         with allocation_failures('Unable to allocate inventory'):
-            context.service.holder.replace(context, claims(context, body))
+            context.service.holder.replace(context, demands(context, body))
 
     @expose('placement:allocations:list', returns=returning(_OF_CONSUMER_SHOWN))
     def get_one(self, context: Context, consumer_uuid: str, /) -> Response:
@@ -151,7 +151,7 @@ class AllocationsController(Resource):
             }
             body = body | {'allocations': by_provider}
         with allocation_failures(f'Unable to allocate inventory for consumer {uuid}:'):
-            context.service.holder.replace(context, claims(context, {uuid: body}))
+            context.service.holder.replace(context, demands(context, {uuid: body}))
 
     @expose('placement:allocations:delete')
     def delete(self, context: Context, consumer_uuid: str, /) -> None:
@@ -179,15 +179,15 @@ def _consumer(uuid: str) -> str:
     return canonical(uuid) if uuidutils.is_uuid_like(uuid) else ''
 
 
-def claims(context: Context, bodies: dict[str, Any]) -> list[consumers.Claim]:
-    """Return the claims in the body of a request.
+def demands(context: Context, bodies: dict[str, Any]) -> list[consumers.Demand]:
+    """Return the demands in the body of a request.
 
-    :param bodies: {uuid of a consumer: its claim}.
+    :param bodies: {uuid of a consumer: its demand}.
     :raises failures.BadRequest: a uuid is malformed, or occurs twice.
     """
     conf = context.conf.placement
     return [
-        consumers.Claim(
+        consumers.Demand(
             uuid,
             {provider: item['resources'] for provider, item in by_uuid(body['allocations']).items()},
             body.get('project_id', conf.incomplete_consumer_project_id),

@@ -7,7 +7,7 @@ from ironic_traits.api.placement.allocations import (
     GENERATIONS_SINCE,
     POST_SINCE,
     allocation_failures,
-    claims,
+    demands,
 )
 from ironic_traits.api.placement.expose import expose
 from ironic_traits.api.placement.inventories import ALL, read_values
@@ -45,7 +45,7 @@ class ReshaperController(Resource):
         }
         try:
             with allocation_failures('malformed reshaper data:'):
-                context.service.holder.reshape(context, by_provider, claims(context, body['allocations']))
+                context.service.holder.reshape(context, by_provider, demands(context, body['allocations']))
         except failures.ProviderNotFound as error:
             raise failures.ReshapedProviderNotFound(
                 reason=f'Resource provider {error.facts["uuid"]} in inventories not found: {error}'

@@ -19,7 +19,7 @@ from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import MOMENT, change, take
 from ironic_traits.inventory.holds import free_nodes, mirror_claims, reservations
 from ironic_traits.inventory.holds.allocations import ACTIVE, ALLOCATING, ERROR, KIND, end
-from ironic_traits.inventory.holds.free_nodes import Attempt
+from ironic_traits.inventory.holds.free_nodes import NodeChoice
 from ironic_traits.inventory.holds.mirror_claims import Holding
 from ironic_traits.inventory.records import records
 from ironic_traits.inventory.search.matches import NodeRequest
@@ -117,7 +117,7 @@ def _hold(
     row: Values,
     has_new_uuid: bool,
     fields: tuple[str, ...],
-    attempt: Attempt,
+    attempt: NodeChoice,
 ) -> sa.Row:
     """Choose a node and hold it: ``hold`` of ``free_nodes.search``.
 
@@ -135,7 +135,7 @@ def _hold_once(
     row: Values,
     has_new_uuid: bool,
     fields: tuple[str, ...],
-    attempt: Attempt,
+    attempt: NodeChoice,
 ) -> sa.Row:
     # As in Ironic, a node that has the name of the allocation comes first.
     first = [tables.nodes.c.name == row['name']] if row['name'] else []
@@ -143,7 +143,7 @@ def _hold_once(
         first = [*attempt.allocated_first(connection, [row['uuid']]), *first]
         (node,) = attempt.take(connection, [row['uuid']], first, _HELD)
         if not has_new_uuid:
-            reservations.claim(context, connection, node.uuid, row['uuid'])
+            reservations.check_instance(context, connection, node.uuid, row['uuid'])
         return _associate(context, connection, row, node, fields)
 
 
@@ -198,7 +198,7 @@ def _check_unheld(context: Context, connection: sa.Connection, node: sa.Row, ins
     if reservation and reservation.instance_uuid != instance:
         raise reservations.reserved(node.uuid, reservation)
     node_consumers.check_allocation(connection, node, instance)
-    reservations.claim(context, connection, node.uuid, instance)
+    reservations.check_instance(context, connection, node.uuid, instance)
 
 
 def _associate(

@@ -67,14 +67,14 @@ class TooFew(Exception):
         self.instances = instances
 
 
-def search(context: Context, node_request: NodeRequest, hold: Callable[['Attempt'], _Result]) -> _Result:
+def search(context: Context, node_request: NodeRequest, hold: Callable[['NodeChoice'], _Result]) -> _Result:
     """Return the result of the first attempt to hold nodes that loses no node to another transaction.
 
-    :param hold: function that holds nodes in one transaction, with ``Attempt.take``.
+    :param hold: function that holds nodes in one transaction, with ``NodeChoice.take``.
     :raises failures.NothingToReserve: too few nodes of the list can be held.
     :raises failures.NoMatch: too few nodes match the request and can be held.
     """
-    attempt, contradictions = Attempt(context, node_request), 0
+    attempt, contradictions = NodeChoice(context, node_request), 0
     while True:
         try:
             return hold(attempt)
@@ -88,7 +88,7 @@ def search(context: Context, node_request: NodeRequest, hold: Callable[['Attempt
                 attempt.waits = node_request.idents is not None or not attempt.waits
 
 
-class Attempt:
+class NodeChoice:
     """An attempt to hold nodes in one transaction.
 
     :ivar waits: whether to wait for nodes that other transactions have locked; if not, they are skipped.
@@ -176,7 +176,7 @@ class Attempt:
 def _take_kept(
     connection: sa.Connection, kept: Sequence[sa.Row], conditions: Sequence[Condition], columns: Columns
 ) -> list[sa.Row]:
-    """Take nodes that a search has found before, and read them; the result is as for ``Attempt.take``.
+    """Take nodes that a search has found before, and read them; the result is as for ``NodeChoice.take``.
 
     :raises Lost: one of them is locked, does not exist any more, or does not fulfil the conditions any more.
     """
@@ -265,7 +265,7 @@ def _read(
     """Read nodes that are taken.
 
     :param conditions: conditions on nodes, which are checked under the locks.
-    :returns: rows as from ``Attempt.take``.
+    :returns: rows as from ``NodeChoice.take``.
     :raises Lost: a node does not exist any more, or does not fulfil the conditions.
     """
     # Each column once. A reservation of a node that fulfils the conditions has expired.

@@ -218,7 +218,7 @@ def _event(context: Context | None, node_uuid: str, moment: datetime.datetime, e
     return history.entry(context, node_uuid, moment, history.RESERVATION, event)
 
 
-def claim(context: Context, connection: sa.Connection, node_uuid: str, instance: str) -> None:
+def check_instance(context: Context, connection: sa.Connection, node_uuid: str, instance: str) -> None:
     """Raise InstanceReserved if an instance that is about to get a node has a reservation of another node.
 
     The check is valid until the commit: no other transaction can reserve a node for the instance before.

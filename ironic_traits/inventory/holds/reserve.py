@@ -24,7 +24,7 @@ from ironic_traits.db.statements.types import clock
 from ironic_traits.inventory.core import history, node_filters, node_providers
 from ironic_traits.inventory.core.eligibility import OF_NODE
 from ironic_traits.inventory.holds import free_nodes, mirror_claims
-from ironic_traits.inventory.holds.free_nodes import Attempt
+from ironic_traits.inventory.holds.free_nodes import NodeChoice
 from ironic_traits.inventory.holds.mirror_claims import Holding
 from ironic_traits.inventory.holds.reservations import FIELDS, Expiry, created, held_elsewhere, settle
 from ironic_traits.inventory.search import matches
@@ -61,7 +61,7 @@ def reserve(context: Context, instances: Sequence[str], node_request: NodeReques
 
 
 def _hold(
-    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, attempt: Attempt
+    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, attempt: NodeChoice
 ) -> Reservations:
     """Find nodes and reserve them: ``hold`` of ``free_nodes.search``. See ``reserve`` for the other parameters."""
     try:
@@ -73,7 +73,7 @@ def _hold(
 
 @retried
 def _hold_once(
-    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, attempt: Attempt
+    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, attempt: NodeChoice
 ) -> Reservations:
     with context.write() as connection:
         begin = connection.execute(_BEGIN, {'instances': list(instances)}).one()
@@ -175,7 +175,7 @@ def _insert(
         for instance, node in chosen.items()
     ]
     _write(context, connection, rows, [node.id for node in chosen.values()])
-    # Checked again after the unique keys of the reservations are written (see ``reservations.claim``).
+    # Checked again after the unique keys of the reservations are written (see ``reservations.check_instance``).
     statement = _INSERTED_LOCKING if connection.dialect.name in ('mysql', 'mariadb') else _INSERTED
     inserted = connection.execute(statement, {'instances': list(chosen)}).all()
     if any(row.on_node for row in inserted):

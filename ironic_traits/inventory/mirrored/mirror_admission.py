@@ -11,12 +11,12 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Values
-from ironic_traits.inventory import mirror_uniqueness
 from ironic_traits.inventory.core.eligibility import LIVE
 from ironic_traits.inventory.core.mirror_claim_states import TAKEN, TAKING
 from ironic_traits.inventory.core.node_consumers import CONSUMER
-from ironic_traits.inventory.mirror_uniqueness import Holder
+from ironic_traits.inventory.mirrored import mirror_uniqueness
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn, owner
+from ironic_traits.inventory.mirrored.mirror_uniqueness import Holder
 
 _CLAIMS, _NODES = tables.mirror_claims, tables.nodes
 

@@ -15,9 +15,9 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.inventory.holds.allocations import ALLOCATING, ERROR, KIND
-from ironic_traits.inventory.mirror_uniqueness import Holder, StoreResult
 from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn, owner
+from ironic_traits.inventory.mirrored.mirror_uniqueness import Holder, StoreResult
 from ironic_traits.inventory.mirrored.mirrored_records import RecordCheck
 
 RESOURCE = KIND.resource.path

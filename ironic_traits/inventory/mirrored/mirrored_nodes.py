@@ -23,15 +23,20 @@ from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.insert import insert_missing
 from ironic_traits.db.statements.types import now, read_clock
 from ironic_traits.deploy import states
-from ironic_traits.inventory import mirror_uniqueness
 from ironic_traits.inventory.core import history, node_providers
 from ironic_traits.inventory.core.secrets import is_mask
 from ironic_traits.inventory.core.single_node import MOMENT, read, write
 from ironic_traits.inventory.holds import reservations
-from ironic_traits.inventory.mirror_uniqueness import StoreResult, total
-from ironic_traits.inventory.mirrored import mirror_clouds, mirror_deletions, mirror_kept_nodes, mirror_written_traits
+from ironic_traits.inventory.mirrored import (
+    mirror_clouds,
+    mirror_deletions,
+    mirror_kept_nodes,
+    mirror_uniqueness,
+    mirror_written_traits,
+)
 from ironic_traits.inventory.mirrored.mirror_admission import MirroredNode, NodeCheck, overlaid
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
+from ironic_traits.inventory.mirrored.mirror_uniqueness import StoreResult, total
 from ironic_traits.inventory.nodes import new_nodes, nodes
 from ironic_traits.inventory.traits import node_traits, trait_store
 from ironic_traits.inventory.traits.node_traits import NodeEdit

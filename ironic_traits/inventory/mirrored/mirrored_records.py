@@ -10,12 +10,11 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Values
-from ironic_traits.inventory import mirror_uniqueness
 from ironic_traits.inventory.core.secrets import with_masks
 from ironic_traits.inventory.holds import allocations
-from ironic_traits.inventory.mirror_uniqueness import Holder, StoreResult, store_batches
-from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_nodes
+from ironic_traits.inventory.mirrored import mirror_clouds, mirror_uniqueness, mirrored_nodes
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
+from ironic_traits.inventory.mirrored.mirror_uniqueness import Holder, StoreResult, store_batches
 from ironic_traits.inventory.records.chassis import CHASSIS
 from ironic_traits.inventory.records.portgroups import PORTGROUPS
 from ironic_traits.inventory.records.ports import PORTS

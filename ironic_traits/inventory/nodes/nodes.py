@@ -160,7 +160,7 @@ def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
                 values['parent_node'] = node_parents.resolved(context, connection, values)
             insert(context, connection, values)
             if values.get('instance_uuid'):
-                reservations.claim(context, connection, values['uuid'], values['instance_uuid'])
+                reservations.check_instance(context, connection, values['uuid'], values['instance_uuid'])
             return read(connection, values['uuid'], columns(context, fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, values) from error
@@ -250,7 +250,7 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
             if changes.get('instance_uuid'):
                 node_guards.check_reservation(connection, node.uuid, changes['instance_uuid'])
                 node_consumers.check_allocation(connection, node, changes['instance_uuid'])
-                reservations.claim(context, connection, node.uuid, changes['instance_uuid'])
+                reservations.check_instance(context, connection, node.uuid, changes['instance_uuid'])
             if 'resource_class' in changes and old['resource_class']:
                 node_guards.check_free(connection, node)
             changes |= _cleared(changes)

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.inventory.search import node_classes
-from ironic_traits.placement import failures, traits
-from ironic_traits.placement.traits import Holders
+from ironic_traits.placement import failures, trait_conditions, traits
+from ironic_traits.placement.trait_conditions import Holders
 
 _NODE_CLASS, _CLASS, _TRAIT = range(3)
 _CHILDREN = sa.exists().where(tables.resource_providers.c.parent_provider_uuid.is_not(None))
@@ -72,8 +72,8 @@ def _statement(dialect: str, has_traits: bool) -> sa.CompoundSelect:
     ]
     if has_traits:
         of_trait = tables.traits.c.name.in_(sa.bindparam('traits', expanding=True))
-        name, *rest = traits.HOLDERS.selected_columns
-        parts.append(traits.HOLDERS.with_only_columns(name, _kind(_TRAIT), *rest).where(of_trait))
+        name, *rest = trait_conditions.HOLDERS.selected_columns
+        parts.append(trait_conditions.HOLDERS.with_only_columns(name, _kind(_TRAIT), *rest).where(of_trait))
     return sa.union_all(*parts)
 
 

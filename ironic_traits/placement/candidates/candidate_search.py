@@ -9,8 +9,7 @@ from oslo_config import cfg
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.matching.combinations import Tries
-from ironic_traits.placement import capacity
-from ironic_traits.placement import traits as provider_traits
+from ironic_traits.placement import capacity, trait_conditions
 from ironic_traits.placement.candidates import candidate_facts, sharing
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
 
@@ -86,7 +85,7 @@ class Search:
 
     def with_one_of(self, trait_names: Collection[str]) -> set[int]:
         """Return the ids of the providers that have one of these traits."""
-        has_one = provider_traits.conditions(self.holders, [trait_names])
+        has_one = trait_conditions.conditions(self.holders, [trait_names])
         return set(self.connection.scalars(sa.select(tables.resource_providers.c.id).where(*has_one)))
 
     def uuids(self, *conditions: Condition) -> set[str]:

@@ -11,8 +11,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
-from ironic_traits.placement import capacity
-from ironic_traits.placement import traits as provider_traits
+from ironic_traits.placement import capacity, trait_conditions
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup
 from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.resource_providers import in_tree, is_in
@@ -256,7 +255,7 @@ class FailingTrees:
 
     def _roots(self, names: AbstractSet[str]) -> set[str]:
         is_root: Condition = tables.resource_providers.c.parent_provider_uuid.is_(None)
-        return self._search.uuids(is_root, *provider_traits.conditions(self._search.holders, [names]))
+        return self._search.uuids(is_root, *trait_conditions.conditions(self._search.holders, [names]))
 
     def _mask(self, *kinds: str, number: int = 0) -> int:
         """Return the mask of all clauses of some parameters."""

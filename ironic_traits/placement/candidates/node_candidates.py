@@ -16,7 +16,7 @@ from ironic_traits.inventory.search import node_classes
 from ironic_traits.placement import capacity
 from ironic_traits.placement.candidates.candidate_summaries import Summary, standard_first
 from ironic_traits.placement.trait_cache import CachedTraits, TraitCache
-from ironic_traits.placement.traits import Holders
+from ironic_traits.placement.trait_conditions import Holders
 
 #: Up to this limit, PostgreSQL takes less time to look up for each node whether something holds it. For more nodes, it
 #: takes less time with joins, although it takes longer to plan them.

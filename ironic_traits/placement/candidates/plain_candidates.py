@@ -13,14 +13,14 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
-from ironic_traits.placement import traits as provider_traits
+from ironic_traits.placement import trait_conditions
 from ironic_traits.placement.candidates import node_candidates
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, RootTraits
 from ironic_traits.placement.candidates.candidate_summaries import Summary
 from ironic_traits.placement.candidates.node_candidates import Statements
 from ironic_traits.placement.resource_providers import in_tree, is_in
 from ironic_traits.placement.trait_cache import TraitCache
-from ironic_traits.placement.traits import Holders
+from ironic_traits.placement.trait_conditions import Holders
 
 
 class PlainSearch(NamedTuple):
@@ -100,7 +100,7 @@ def requirements(holders: Mapping[str, Holders], group: CandidateGroup, few: boo
     :param holders: {trait: Holders}.
     :param few: whether a limit leaves few providers to read.
     """
-    yield from provider_traits.conditions(holders, group.required, group.forbidden, few)
+    yield from trait_conditions.conditions(holders, group.required, group.forbidden, few)
     for one_of in group.member_of:
         yield is_in(one_of)
     if group.not_member_of:
@@ -112,4 +112,4 @@ def requirements(holders: Mapping[str, Holders], group: CandidateGroup, few: boo
 def root_conditions(holders: Mapping[str, Holders], required: RootTraits, few: bool = False) -> list[Condition]:
     """Return the conditions on providers that a provider is a root with these traits."""
     root = tables.resource_providers.c.parent_provider_uuid.is_(None)
-    return [root, *provider_traits.conditions(holders, *required, few)]
+    return [root, *trait_conditions.conditions(holders, *required, few)]

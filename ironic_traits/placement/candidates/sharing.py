@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.placement import traits
+from ironic_traits.placement import trait_conditions
 
 #: The trait of sharing providers.
 SHARES = 'MISC_SHARES_VIA_AGGREGATE'
@@ -14,7 +14,7 @@ def roots_of_sharing(connection: sa.Connection) -> dict[int, set[str]]:
 
     :returns: {id of a sharing provider: {uuid of the root of a provider in one of its aggregates, …}}.
     """
-    holders = traits.existing_holders(connection, [SHARES])
+    holders = trait_conditions.existing_holders(connection, [SHARES])
     if not holders:
         return {}
     sharing: dict[int, set[str]] = {}
@@ -31,7 +31,7 @@ def roots_of_sharing(connection: sa.Connection) -> dict[int, set[str]]:
         .join(mine, mine.c.resource_provider_id == tables.resource_providers.c.id)
         .join(theirs, theirs.c.aggregate_uuid == mine.c.aggregate_uuid)
         .join(others, others.c.id == theirs.c.resource_provider_id)
-        .where(*traits.conditions(holders, [[SHARES]]))
+        .where(*trait_conditions.conditions(holders, [[SHARES]]))
         .distinct()
     )
     for row in connection.execute(statement):
