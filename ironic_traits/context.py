@@ -117,11 +117,12 @@ class Context(oslo_context.RequestContext):
     """
 
     def __init__(self, service: Parts, protocol: Any, minor: int, base: str, **ids: Any) -> None:
+        # Before the base class calls ``update_store``.
+        self.protocol = protocol
         super().__init__(**ids)
         self.service = service
         self.conf = service.conf
         self.snapshot = service.snapshot
-        self.protocol = protocol
         self.minor = minor
         self.base = base
         #: The request, of webob; None outside of the API.
@@ -149,6 +150,11 @@ class Context(oslo_context.RequestContext):
         context = copy.copy(self)
         context.request, context.guard, context._connection = request, None, connection
         return context
+
+    def update_store(self) -> None:
+        """Let log lines of this thread name the request. Outside of requests, there is none to name."""
+        if self.protocol is not None:
+            super().update_store()
 
     def identified(self, environ: WSGIEnvironment) -> 'Context':
         """Return the same context with the user, project and roles that keystonemiddleware found.

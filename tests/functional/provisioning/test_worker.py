@@ -1,13 +1,17 @@
 """Workers perform transitions in spite of delays, failures and killed workers."""
 
+import concurrent.futures
+
 import pytest
 import sqlalchemy as sa
+from oslo_context import context as oslo_context
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.deploy import base, states
 from ironic_traits.inventory.inspection import outcomes
 from ironic_traits.inventory.provisioning import transitions as carried
+from ironic_traits.worker.performer import Performer
 from tests.support.client import Client
 from tests.support.service import finish_work, make_app
 from tests.support.transitions import LONG, MORE, ask, pass_time, put_in, state
@@ -260,3 +264,12 @@ def test_driver_without_a_power_state(app, client, monkeypatch):
     node = client.get(f'/v1/nodes/{uuid}')
     assert (node['provision_state'], node['power_state']) == ('enroll', None)
     assert node['last_error'] == "The driver 'fake-hardware' did not determine the power state."
+
+
+def test_log_lines_of_a_worker_name_no_request(app):
+    def begin():
+        Performer(app.service)
+        return oslo_context.get_current()
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert pool.submit(begin).result() is None
