@@ -75,7 +75,6 @@ class Performer:
     """Performs transitions in the threads that call it."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
         self._context = Context(service, None, 0, '')
         self._database = threading.BoundedSemaphore(_IN_DATABASE)
 
@@ -86,7 +85,7 @@ class Performer:
         """
         try:
             with self._database:
-                run.claim = transitions.claim(self._service, run.uuid)
+                run.claim = transitions.claim(self._context.service, run.uuid)
                 if run.claim is None:
                     return
                 outcome = self._next(run.claim)
@@ -114,23 +113,23 @@ class Performer:
         assert run.claim
         with self._database:
             settled = outcomes.settle(self._context, run.claim, outcome)
-            node = node_states.get(self._service, run.uuid)
+            node = node_states.get(self._context, run.uuid)
         work_log.log(LOG, run.claim.action, outcome, node, settled)
 
     def _next(self, claim: transitions.Lease) -> _Call | Outcome:
         """Return what is to be done for a claim: a _Call, or an outcome without one."""
-        deploy = self._service.conf.deploy
+        deploy = self._context.conf.deploy
         if claim.attempts > deploy.max_attempts:
             return base.WorkFailed(
                 f'"{claim.action}" was started {deploy.max_attempts} times, but no worker finished it.'
             )
-        node = node_states.get(self._service, claim.node)
+        node = node_states.get(self._context, claim.node)
         limit = time_limits.seconds(deploy, claim.action, claim.arguments)
         if limit and claim.seconds >= limit:
             return base.WorkFailed(time_limits.error(node, claim.action, claim.arguments, limit))
         if claim.action == 'clean' and 'clean_steps' not in claim.arguments and not _is_cleaned(deploy, node):
             return base.Done()
-        driver = self._service.drivers.get(node['driver'])
+        driver = self._context.service.drivers.get(node['driver'])
         if driver is None:
             return base.WorkFailed(f"The driver '{node['driver']}' is not enabled here.")
         try:
@@ -144,7 +143,7 @@ class Performer:
             arguments = self._with_templates(claim, node)
         if not step and steps.kind(driver, claim.action):
             planned = steps.planned(driver, node, claim.action, arguments)
-            if not planned or not transitions.begin(self._service, claim, planned):
+            if not planned or not transitions.begin(self._context, claim, planned):
                 return base.Done()
             step = planned[0]
         return _Call(driver, base.Task(claim.action, claim.phase, arguments, node, step))

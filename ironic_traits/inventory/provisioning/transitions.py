@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
-from ironic_traits.context import Parts
+from ironic_traits.context import Parts, Process
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Condition, Values
@@ -184,7 +184,7 @@ def claim(service: Parts, uuid: str) -> Lease | None:
 
 
 @retried
-def begin(service: Parts, claim: Lease, planned: Sequence[dict[str, Any]]) -> bool:
+def begin(service: Process, claim: Lease, planned: Sequence[dict[str, Any]]) -> bool:
     """Store the steps of a claimed transition, and store the first one in the node.
 
     :param planned: the steps in their order, at least one.
