@@ -50,10 +50,10 @@ _SERVICE = re.compile(r'::\n\n((?:    .*\n)*)    \S*/bin/ironic-traits-api\n')
 _BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
 _COMMAND = re.compile(r'^   \$ (?:.*\\\n)*.*\n', re.MULTILINE)
 #: Values that differ in each run: uuids, times, request ids, digests. A time at a whole second, which one in a thousand
-#: is on SQLite, has no fraction, and more spaces behind it in a table.
+#: is on SQLite, has no fraction of seven characters, and so many more spaces behind it in a table.
 _VARIES = re.compile(
     r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|'
-    r'\d{4}-\d\d-\d\dT[\d:.+]+ *|req-[0-9a-f-]+|[0-9a-f]{64}'
+    r'\d{4}-\d\d-\d\dT(?:[\d:+]+ {7}(?= \|)|[\d:.+]+)|req-[0-9a-f-]+|[0-9a-f]{64}'
 )
 _END = '-- end of the output --'
 
