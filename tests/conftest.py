@@ -116,7 +116,7 @@ def pytest_addoption(parser):
 
 
 # A machine that is busy with other work is slow: that is no fault of the service.
-hypothesis.settings.register_profile('tests', deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
+hypothesis.settings.register_profile('tests', deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile('tests')
 
 

@@ -23,5 +23,6 @@ def run(machine, examples, steps):
         stateful_step_count=steps,
         derandomize=not random_examples,
         database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
     )
     stateful.run_state_machine_as_test(machine, settings=settings)

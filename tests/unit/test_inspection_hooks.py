@@ -66,7 +66,7 @@ def options():
     return settings.inspection
 
 
-@hypothesis.settings(max_examples=100, derandomize=True)
+@hypothesis.settings(max_examples=100, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck))
 @hypothesis.given(INVENTORIES, PLUGIN_DATA, PROPERTIES)
 def test_random_data(options, inventory, plugin_data, properties):
     document = {'inventory': inventory, 'plugin_data': plugin_data}

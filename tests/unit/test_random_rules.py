@@ -62,7 +62,7 @@ DOCUMENTS = strategies.fixed_dictionaries(
     {'inventory': strategies.dictionaries(KEYS, VALUES, max_size=6)},
     optional={'plugin_data': strategies.dictionaries(KEYS, VALUES, max_size=4), 'data': VALUES, 'pci_devices': VALUES},
 )
-MANY = hypothesis.settings(derandomize=True, max_examples=400)
+MANY = hypothesis.settings(derandomize=True, max_examples=400, suppress_health_check=list(hypothesis.HealthCheck))
 
 
 @hypothesis.given(RULES, DOCUMENTS, strategies.dictionaries(KEYS, VALUES, max_size=3))

@@ -193,7 +193,7 @@ def requests(draw):
     ),
     content_type=st.sampled_from([*['application/json'] * 5, 'text/plain', 'application/x-www-form-urlencoded', '']),
 )
-@hypothesis.settings(max_examples=600, derandomize=True)
+@hypothesis.settings(max_examples=600, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck))
 def test_nothing_is_a_5xx(client, request, raw, version, content_type):
     method, path, query = request
     if method == 'GET':

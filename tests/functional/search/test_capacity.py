@@ -185,7 +185,7 @@ def test_capacity_equals_a_count_node_by_node(database_url):
     with make_app(database_url) as app:
         client = Client(app)
 
-        @hypothesis.settings(max_examples=5, derandomize=True)
+        @hypothesis.settings(max_examples=5, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck))
         @hypothesis.given(
             st.lists(NODE, min_size=1, max_size=8),
             CHILDREN,

@@ -15,6 +15,7 @@ SETS = st.sets(st.sampled_from([*NAMES, 'CUSTOM_NOBODY_HAS_IT']), min_size=1, ma
 SETTINGS = hypothesis.settings(
     max_examples=40,
     derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture, hypothesis.HealthCheck.too_slow],
 )
 
 

@@ -73,7 +73,7 @@ def test_both_explanations_are_the_same(database_url, monkeypatch):
         monkeypatch.setattr(module, 'MAX_RULES', 2)
     with make_app(database_url) as app:
 
-        @hypothesis.settings(max_examples=25, derandomize=True)
+        @hypothesis.settings(max_examples=25, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck))
         @hypothesis.given(
             st.lists(NODE, max_size=8), st.lists(requests(), min_size=4, max_size=4), st.integers(0, 1000)
         )

@@ -165,7 +165,7 @@ def test_matches_equal_an_evaluation_node_by_node(database_url):
     """The matches, their order, all numbers of the explanation and Placement's candidates equal the evaluation."""
     with make_app(database_url) as app:
 
-        @hypothesis.settings(max_examples=30, derandomize=True)
+        @hypothesis.settings(max_examples=30, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck))
         @hypothesis.given(st.lists(NODE, max_size=8), st.lists(requests(), min_size=4, max_size=4))
         def on_random_inventories(inventory, documents):
             empty(database_url)

@@ -183,7 +183,7 @@ def test_many_deletions(client):
 _STEPS = st.lists(st.none() | st.integers(1, 3), max_size=12)
 
 
-@hypothesis.settings(max_examples=25, derandomize=True)
+@hypothesis.settings(max_examples=25, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck))
 @hypothesis.given(_STEPS)
 @hypothesis.example([1, None, 1, None, 1, None, 1, None])
 @hypothesis.example([1, None, 1, 1, None])

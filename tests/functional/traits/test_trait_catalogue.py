@@ -125,7 +125,7 @@ def is_listed(trait, notes, query):
     persona=st.sampled_from(list(CALLERS)),
     limit=st.integers(1, 4),
 )
-@hypothesis.settings(max_examples=60, derandomize=True)
+@hypothesis.settings(max_examples=60, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck))
 def test_numbers_and_filters(shared_database_url, nodes, notes, query, persona, limit):
     empty(shared_database_url)
     with make_app(shared_database_url, api__auth_strategy='noauth2') as app:
