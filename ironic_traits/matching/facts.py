@@ -4,14 +4,11 @@ A map reads one kind of facts and returns traits. It never fails: what it cannot
 """
 
 import dataclasses
-import functools
-import importlib.resources
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import yaml
-
 from ironic_traits.matching import pci_names, traits
+from ironic_traits.matching.fact_table_files import table
 from ironic_traits.matching.trait_names import normalized
 
 #: Maximum number of devices of each kind that a map reads.
@@ -42,13 +39,6 @@ class MappedTraits:
 
     traits: set[str] = dataclasses.field(default_factory=set)
     warnings: list[str] = dataclasses.field(default_factory=list)
-
-
-@functools.cache
-def table(name: str) -> Any:
-    """Return a table of the package."""
-    text = importlib.resources.files('ironic_traits.matching').joinpath(f'fact_tables/{name}.yaml').read_text('utf-8')
-    return yaml.safe_load(text)
 
 
 def cpu_flags(facts: NodeFacts) -> MappedTraits:

@@ -1,0 +1,116 @@
+"""Which microarchitecture a processor has, and which features all processors of a microarchitecture have.
+
+BMCs show no flags of processors, but signatures and names. archspec has the features of each microarchitecture; the
+table ``cpu-models`` says which processor has which. What firmware can switch off, such as virtualization, is no part
+of this.
+"""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from archspec.cpu import TARGETS
+
+from ironic_traits.matching.fact_table_files import table
+
+
+@dataclasses.dataclass(frozen=True)
+class CpuModel:
+    """A microarchitecture, and the signature from which it follows.
+
+    :ivar microarchitecture: its name in archspec or in the table.
+    """
+
+    microarchitecture: str
+    family: int | None = None
+    model: int | None = None
+    stepping: int | None = None
+
+
+def by_signature(text: str, vendor: str) -> CpuModel | None:
+    """Return the model of a processor by its identification registers; None if no known processor has them.
+
+    BMCs show EAX alone, EAX and EDX, EDX and EAX, each with or without its halves swapped or its bytes reversed, with
+    dashes in it, or with text in front. Only one of these gives a known processor.
+
+    :param vendor: ``intel``, ``amd``, or ``''``.
+    """
+    digits = re.sub('[^0-9a-f]', '', text.lower().removeprefix('0x'))
+    if not 4 <= len(digits) <= 32:
+        return None
+    words = [digits] if len(digits) <= 8 else [digits[-16:-8], digits[-8:], digits[:8]]
+    numbers = [number for word in words for number in _orders(word.rjust(8, '0'))]
+    x86 = (_x86(number, vendor) for number in numbers if vendor)
+    arm = (_arm(number) for number in numbers if not vendor)
+    return next((found for found in (*x86, *arm) if found), None)
+
+
+def by_family(vendor: str, family: int, model: int, stepping: int | None = None) -> CpuModel | None:
+    """Return the model of a processor by the family and the model that CPUID gives; None for an unknown one."""
+    for entry in table('cpu-models')['signatures']:
+        models = entry['models'] if 'models' in entry else range(entry['from'], entry['to'] + 1)
+        steppings = entry.get('steppings', (stepping,))
+        if (entry['vendor'], entry['family']) == (vendor, family) and model in models and stepping in steppings:
+            return CpuModel(entry['microarchitecture'], family, model, stepping)
+    return None
+
+
+def by_name(name: str) -> CpuModel | None:
+    """Return the model of a processor by its name.
+
+    >>> by_name('Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz').microarchitecture
+    'icelake'
+    """
+    text = re.sub(r'\s+', ' ', re.sub(r'\((R|TM|C)\)', '', name[:200], flags=re.I))
+    for entry in table('cpu-models')['names']:
+        if re.search(entry['name'], text, re.I):
+            return CpuModel(entry['microarchitecture'])
+    return None
+
+
+@functools.cache
+def flags(microarchitecture: str) -> frozenset[str]:
+    """Return the flags, as Linux names them, that all processors of a microarchitecture have."""
+    entries, found = table('cpu-models'), set()
+    for other in entries['others']:
+        if other['microarchitecture'] == microarchitecture:
+            found, microarchitecture = {*other.get('flags', ())}, other['like']
+    if microarchitecture not in TARGETS:
+        return frozenset()
+    lineage = (TARGETS[microarchitecture], *TARGETS[microarchitecture].ancestors)
+    names = {each.name for each in lineage}
+    more = (entry['flags'] for entry in entries['flags'] if entry['microarchitecture'] in names)
+    return frozenset(found.union(*more, *(each.features for each in lineage)))
+
+
+def architecture(microarchitecture: str) -> str:
+    """Return the architecture, as ``uname -m`` names it; '' for an unknown microarchitecture."""
+    likes = {other['microarchitecture']: other['like'] for other in table('cpu-models')['others']}
+    name = likes.get(microarchitecture, microarchitecture)
+    return str(TARGETS[name].family.name) if name in TARGETS else ''
+
+
+def _orders(word: str) -> Iterator[int]:
+    """Yield a word as it is, with its halves swapped, and with its bytes reversed."""
+    for digits in (word, word[4:] + word[:4], word[6:] + word[4:6] + word[2:4] + word[:2]):
+        yield int(digits, 16)
+
+
+def _x86(eax: int, vendor: str) -> CpuModel | None:
+    if eax & 0xF000C000:  # reserved
+        return None
+    family, model = eax >> 8 & 0xF, eax >> 4 & 0xF
+    if family in (6, 15):
+        model |= eax >> 12 & 0xF0
+    if family == 15:
+        family += eax >> 20 & 0xFF
+    return by_family(vendor, family, model, eax & 0xF)
+
+
+def _arm(number: int) -> CpuModel | None:
+    """Return the model by MIDR_EL1, or by the id of the SoC."""
+    parts: Mapping[str, Any] = {entry['id']: entry['microarchitecture'] for entry in table('cpu-models')['parts']}
+    ids = (f'{number >> 24:02x}:{number >> 4 & 0xFFF:03x}', f'{number >> 16:04x}:{number & 0xFFFF:04x}')
+    return next((CpuModel(parts[each]) for each in ids if each in parts), None)
