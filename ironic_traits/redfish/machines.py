@@ -1,0 +1,82 @@
+"""Machines: the Systems of a BMC, and which of them belong together."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from ironic_traits.redfish.trees import ROOT, Reader, inner, link, objects, text
+
+#: What a System has that can boot.
+_OWN = ('Bios', 'Boot', 'BiosVersion', 'EthernetInterfaces', 'Storage', 'SimpleStorage')
+#: Maximum number of chassis above a chassis.
+_MAX_HEIGHT = 8
+
+
+@dataclasses.dataclass
+class Found:
+    """What a part found.
+
+    :ivar inventory: what has a place in the ramdisk's inventory.
+    :ivar redfish: what has none.
+    :ivar plugin_data: what collectors of the ramdisk find, in their format.
+    """
+
+    inventory: dict[str, Any] = dataclasses.field(default_factory=dict)
+    redfish: dict[str, Any] = dataclasses.field(default_factory=dict)
+    plugin_data: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """A System that boots, and trays with GPUs that belong to it.
+
+    :ivar path: the path of the System.
+    """
+
+    reader: Reader
+    path: str
+    system: Mapping[str, Any]
+    trays: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def systems(self) -> tuple[Mapping[str, Any], ...]:
+        """The System, and the trays."""
+        return (self.system, *self.trays)
+
+
+def systems(reader: Reader) -> dict[str, Mapping[str, Any]]:
+    """Return {path: System} of all Systems of a BMC.
+
+    :raises Unreadable: the BMC does not list them.
+    """
+    root = {'Systems': {'@odata.id': f'{ROOT}/Systems'}}
+    return {path.rstrip('/'): system for path, system in reader.members(root, 'Systems')}
+
+
+def machine(reader: Reader, path: str) -> Machine:
+    """Return the machine of a System.
+
+    :raises Unreadable: the System cannot be read.
+    """
+    path = path.rstrip('/')
+    system, every = reader.get(path), systems(reader)
+    hosts = [other for other, document in every.items() if document.keys() & set(_OWN)]
+    chassis = _chassis(reader, system)
+    trays = [
+        document
+        for other, document in every.items()
+        if other not in (path, *hosts) and (hosts == [path] or chassis & _chassis(reader, document))
+    ]
+    return Machine(reader, path, system, tuple(trays))
+
+
+def _chassis(reader: Reader, system: Mapping[str, Any]) -> set[str]:
+    """Return the paths of the chassis of a System, and of those in which they are."""
+    found: set[str] = set()
+    above = [text(each, '@odata.id') for each in objects(inner(system, 'Links').get('Chassis'))]
+    for _ in range(_MAX_HEIGHT):
+        found.update(above)
+        documents = (document for path in above for _, document in reader.each([{'@odata.id': path}]))
+        above = [up for document in documents if (up := link(inner(document, 'Links'), 'ContainedBy')) not in found]
+        above = [path for path in above if path]
+    return found

@@ -1,0 +1,134 @@
+"""Processors and accelerators."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ironic_traits.matching import cpu_models
+from ironic_traits.matching.cpu_models import CpuModel
+from ironic_traits.redfish.machines import Found, Machine
+from ironic_traits.redfish.trees import inner, is_there, link, number, text
+
+_SETS = {'x86-64': 'x86_64', 'arm-a64': 'aarch64', 'powerisa': 'ppc64le', 'risc-v': 'riscv64', 'x86': 'x86_64'}
+_ARCHITECTURES = {'x86': 'x86_64', 'arm': 'aarch64', 'power': 'ppc64le'}
+#: Microarchitectures that only name an architecture.
+_GENERIC = ('', 'x86_64', 'aarch64')
+#: Types of processors that are neither accelerators nor CPUs of their own.
+_PARTS = ('Core', 'Thread')
+
+
+def processors(machine: Machine) -> Found:
+    """Return the CPU and the accelerators."""
+    documents = [
+        each for system in machine.systems for _, each in machine.reader.members(system, 'Processors') if is_there(each)
+    ]
+    accelerators = [each for each in documents if text(each, 'ProcessorType') not in ('', 'CPU', *_PARTS)]
+    host = [each for _, each in machine.reader.members(machine.system, 'Processors') if is_there(each)]
+    cpus = [each for each in host if _is_cpu(each)]
+    others = [each for each in documents if _is_cpu(each)]
+    model, name = _identified([*cpus, *others], _summary_name(machine, accelerators))
+    details = _details(model)
+    architecture = _architecture(machine, cpus or others, details.get('microarchitecture', ''))
+    return Found(
+        {'cpu': _cpu(machine, cpus or others, name) | ({'architecture': architecture} if architecture else {})},
+        {'cpu': details, 'accelerators': [_accelerator(each) for each in accelerators]},
+    )
+
+
+def _is_cpu(document: Mapping[str, Any]) -> bool:
+    kind = text(document, 'ProcessorType')
+    return kind == 'CPU' or (not kind and bool(document.keys() & {'ProcessorId', 'InstructionSet', 'TotalCores'}))
+
+
+def _identified(cpus: Sequence[Mapping[str, Any]], summary: str) -> tuple[CpuModel | None, str]:
+    """Return what the first processor is that can be identified, and the best name."""
+    names = [name for cpu in cpus for name in _names(cpu)] + [summary] * bool(summary)
+    named = [(found, name) for name in names if (found := cpu_models.by_name(name))]
+    exact = [(found, name) for found, name in named if found.microarchitecture not in _GENERIC]
+    signed = next((found for cpu in cpus if (found := _by_signature(cpu))), None)
+    best = next(iter((*exact, *named)), (None, next(iter(names), '')))
+    return signed or best[0], best[1]
+
+
+def _names(cpu: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts in which BMCs have the name of a model."""
+    for document, keys in ((cpu, ('Model', 'Version')), (inner(cpu, 'ProcessorId'), ('VendorId', 'EffectiveFamily'))):
+        for key in keys:
+            value = text(document, key)
+            if ' ' in value or (value and key == 'Model'):
+                yield value
+
+
+def _by_signature(cpu: Mapping[str, Any]) -> CpuModel | None:
+    ids, vendor = inner(cpu, 'ProcessorId'), _vendor(cpu)
+    found = cpu_models.by_signature(text(ids, 'IdentificationRegisters'), vendor)
+    numbers = [_integer(ids.get(key)) for key in ('EffectiveFamily', 'EffectiveModel', 'Step')]
+    if found is None and numbers[0] is not None and numbers[1] is not None:
+        return cpu_models.by_family(vendor, numbers[0], numbers[1], numbers[2])
+    return found
+
+
+def _vendor(cpu: Mapping[str, Any]) -> str:
+    words = ' '.join((text(cpu, 'Manufacturer'), *_names(cpu), text(inner(cpu, 'ProcessorId'), 'VendorId'))).lower()
+    if 'intel' in words:
+        return 'intel'
+    return 'amd' if re.search(r'amd|advanced micro|hygon', words) else ''
+
+
+def _integer(value: Any) -> int | None:
+    try:
+        return int(value, 0) if isinstance(value, str) and len(value) < 12 else None
+    except ValueError:
+        return None
+
+
+def _summary_name(machine: Machine, accelerators: Sequence[Mapping[str, Any]]) -> str:
+    """Return the name in the summary, unless it is that of an accelerator."""
+    name = text(inner(machine.system, 'ProcessorSummary'), 'Model')
+    return '' if name in {text(each, 'Model') for each in accelerators} else name
+
+
+def _architecture(machine: Machine, cpus: Sequence[Mapping[str, Any]], microarchitecture: str) -> str:
+    """Return the architecture, as ``uname -m`` names it, by what tells most; '' if nothing does."""
+    yielded = [cpu_models.architecture(microarchitecture)]
+    for cpu in cpus:
+        yielded.append(_SETS.get(text(cpu, 'InstructionSet').lower(), ''))
+        yielded.append(_ARCHITECTURES.get(text(cpu, 'ProcessorArchitecture').lower(), ''))
+    by_system = cpu_models.by_name(text(machine.system, 'Model'))
+    yielded.append(cpu_models.architecture(by_system.microarchitecture) if by_system else '')
+    return next(filter(None, yielded), '')
+
+
+def _details(model: CpuModel | None) -> dict[str, Any]:
+    if model is None:
+        return {}
+    values = {key: getattr(model, key) for key in ('family', 'model', 'stepping')}
+    values['microarchitecture'] = '' if model.microarchitecture in _GENERIC else model.microarchitecture
+    return {key: value for key, value in values.items() if value not in (None, '')}
+
+
+def _cpu(machine: Machine, cpus: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+    """Return the CPU, as the ramdisk describes it: ``count`` is the number of threads."""
+    threads = sum(number(cpu, 'TotalThreads', 'TotalCores') for cpu in cpus)
+    summary = inner(machine.system, 'ProcessorSummary')
+    cores = sum(number(cpu, 'TotalCores') for cpu in cpus)
+    speed = max((number(cpu, 'MaxSpeedMHz') for cpu in cpus), default=0)
+    values = {
+        'model_name': name,
+        'count': threads or number(summary, 'LogicalProcessorCount', 'CoreCount'),
+        'core_count': cores,
+        'socket_count': len(cpus),
+        'frequency': str(speed) if speed else '',
+    }
+    return {key: value for key, value in values.items() if value}
+
+
+def _accelerator(document: Mapping[str, Any]) -> dict[str, Any]:
+    values = {
+        'type': text(document, 'ProcessorType'),
+        'vendor': text(document, 'Manufacturer'),
+        'model': text(document, 'Model'),
+        'part_number': text(document, 'PartNumber'),
+        'pcie_device': link(inner(document, 'Links'), 'PCIeDevice'),
+    }
+    return {key: value for key, value in values.items() if value}

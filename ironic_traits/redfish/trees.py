@@ -1,0 +1,172 @@
+"""Trees of Redfish documents, and what may be wrong in them."""
+
+import json
+import pathlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+ROOT = '/redfish/v1'
+#: Maximum number of documents that one inspection reads, of members of a collection, and of pages of a collection.
+MAX_DOCUMENTS, MAX_MEMBERS, MAX_PAGES = 1500, 1000, 50
+#: Maximum number of problems that a part names.
+MAX_PROBLEMS = 3
+
+
+class Unreadable(Exception):
+    """A document that cannot be read. The text is a sentence."""
+
+
+class Tree(Protocol):
+    """What a BMC answers to GET."""
+
+    def get(self, path: str) -> Mapping[str, Any]:
+        """Return the document of a path.
+
+        :raises Unreadable: there is none, or it is no JSON object.
+        """
+        ...
+
+
+class DirectoryTree:
+    """Documents in a directory, as Redfish mockups have them: ``index.json`` in a directory for each path."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        below = directory / ROOT.strip('/')
+        root = below if (below / 'index.json').is_file() or not (directory / 'index.json').is_file() else directory
+        # Some BMCs ignore capitals in paths, and their documents link to other spellings of their own paths.
+        self._files = {self._key(str(file.parent.relative_to(root))): file for file in sorted(root.rglob('index.json'))}
+
+    def get(self, path: str) -> Mapping[str, Any]:
+        """Return the document of a path."""
+        file = self._files.get(self._key(path))
+        if file is None:
+            raise Unreadable(f'There is no document {path[:200]!r}.')
+        try:
+            document = json.loads(file.read_bytes())
+        except (ValueError, OSError, RecursionError):
+            raise Unreadable(f'The document {path[:200]!r} is no JSON.') from None
+        if not isinstance(document, dict):
+            raise Unreadable(f'The document {path[:200]!r} is no object.')
+        return document
+
+    @staticmethod
+    def _key(path: str) -> str:
+        return path.partition('#')[0].lower().removeprefix(ROOT).strip('./')
+
+
+class Reader:
+    """Reads each document of a tree once, and not more than a maximum.
+
+    :ivar problems: sentences about the members that could not be read since :meth:`begin_part`.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._read: dict[str, Mapping[str, Any] | str] = {}
+        self.problems: list[str] = []
+
+    def begin_part(self) -> None:
+        """Forget the problems of other parts."""
+        self.problems = []
+
+    def get(self, path: str) -> Mapping[str, Any]:
+        """Return the document of a path.
+
+        :raises Unreadable: there is none, or too many have been read.
+        """
+        key = path.partition('#')[0].rstrip('/')
+        if key not in self._read:
+            if len(self._read) >= MAX_DOCUMENTS:
+                raise Unreadable(f'The BMC has more than {MAX_DOCUMENTS} documents.')
+            try:
+                self._read[key] = self._tree.get(key)
+            except Unreadable as error:
+                self._read[key] = str(error)
+        found = self._read[key]
+        if isinstance(found, str):
+            raise Unreadable(found)
+        return found
+
+    def each(self, links: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield the path and the document of each link, once. Problems with a document do not stop it."""
+        seen = set()
+        for item in objects(links)[:MAX_MEMBERS]:
+            path = text(item, '@odata.id')
+            if path in seen:
+                continue
+            seen.add(path)
+            if len(item) > 1 and item.keys() - {'@odata.id', 'href'}:  # an expanded collection
+                yield path, item
+            elif path:
+                try:
+                    yield path, self.get(path)
+                except Unreadable as error:
+                    self._note(str(error))
+
+    def members(self, document: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield the path and the document of each member of the collection to which a property links.
+
+        A property may also be a list of links. Without the property there are no members.
+
+        :raises Unreadable: the collection cannot be read.
+        """
+        if isinstance(document.get(name), list):
+            yield from self.each(document[name])
+            return
+        path, pages = link(document, name), set[str]()
+        found: list[Any] = []
+        while path and path not in pages and len(pages) < MAX_PAGES and len(found) < MAX_MEMBERS:
+            pages.add(path)
+            page = self.get(path)
+            found += objects(page.get('Members'))
+            path = text(page, 'Members@odata.nextLink')
+        if path:
+            self._note(f'The collection {name!r} does not end.')
+        yield from self.each(found)
+
+    def _note(self, problem: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(problem)
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list; [] for another type of value."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def inner(document: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return an object inside a document; {} if there is none."""
+    for name in names:
+        value = document.get(name)
+        if not isinstance(value, dict):
+            return {}
+        document = value
+    return document
+
+
+def text(document: Mapping[str, Any], *names: str) -> str:
+    """Return the first of the properties that is text, without spaces around it; '' if none is."""
+    for name in names:
+        value = document.get(name)
+        if isinstance(value, str) and value.strip().lower() not in ('', 'n/a', 'none', 'null', 'not available'):
+            return value.strip()[:255]
+    return ''
+
+
+def number(document: Mapping[str, Any], *names: str) -> int:
+    """Return the first of the properties that is a positive number; 0 if none is."""
+    for name in names:
+        value = document.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 2**53:
+            return int(value)
+    return 0
+
+
+def link(document: Mapping[str, Any], name: str) -> str:
+    """Return the path to which a property links; '' if there is none."""
+    return text(inner(document, name), '@odata.id')
+
+
+def is_there(document: Mapping[str, Any]) -> bool:
+    """Whether a document is about something that is plugged in."""
+    return text(inner(document, 'Status'), 'State') != 'Absent'
