@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from ironic_traits.redfish.trees import ROOT, Reader, inner, link, objects, text
+from ironic_traits.redfish.trees import ROOT, Reader, Unreadable, inner, link, objects, text
 
 #: What a System has that can boot.
 _OWN = ('Bios', 'Boot', 'BiosVersion', 'EthernetInterfaces', 'Storage', 'SimpleStorage')
@@ -59,7 +59,11 @@ def machine(reader: Reader, path: str) -> Machine:
     :raises Unreadable: the System cannot be read.
     """
     path = path.rstrip('/')
-    system, every = reader.get(path), systems(reader)
+    system = reader.get(path)
+    try:
+        every = systems(reader)
+    except Unreadable:
+        every = {path: system}
     hosts = [other for other, document in every.items() if document.keys() & set(_OWN)]
     chassis = _chassis(reader, system)
     trays = [

@@ -79,7 +79,9 @@ class Reader:
             if len(self._read) >= MAX_DOCUMENTS:
                 raise Unreadable(f'The BMC has more than {MAX_DOCUMENTS} documents.')
             try:
-                self._read[key] = self._tree.get(key)
+                document = self._tree.get(key)
+                # Some BMCs answer 200 with an error.
+                self._read[key] = f'The BMC refuses {key[:200]!r}.' if document.keys() == {'error'} else document
             except Unreadable as error:
                 self._read[key] = str(error)
         found = self._read[key]

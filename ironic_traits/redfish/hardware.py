@@ -1,0 +1,192 @@
+"""Memory, disks, network interfaces and PCI devices."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ironic_traits.deploy.inspection_data import normal_mac
+from ironic_traits.redfish.machines import Found, Machine
+from ironic_traits.redfish.trees import ROOT, inner, is_there, link, number, objects, text
+
+
+def memory(machine: Machine) -> Found:
+    """Return the memory of the System, without that of its GPUs."""
+    modules = [each for _, each in machine.reader.members(machine.system, 'Memory') if is_there(each)]
+    modules = [
+        each
+        for each in modules
+        if number(each, 'CapacityMiB') and not text(each, 'MemoryDeviceType').startswith(('HBM', 'GDDR'))
+    ]
+    total = inner(machine.system, 'MemorySummary').get('TotalSystemMemoryGiB')
+    mebibytes = number({'MiB': total * 1024}, 'MiB') if isinstance(total, int | float) else 0
+    mebibytes = mebibytes or sum(number(each, 'CapacityMiB') for each in modules)
+    values = {'physical_mb': mebibytes, 'total': mebibytes * 2**20}
+    return Found({'memory': values} if mebibytes else {}, {'memory': [_module(each) for each in modules]})
+
+
+def _module(document: Mapping[str, Any]) -> dict[str, Any]:
+    return _filled(
+        name=text(document, 'DeviceLocator', 'Id'),
+        capacity_mib=number(document, 'CapacityMiB'),
+        type=text(document, 'MemoryDeviceType'),
+        speed_mhz=number(document, 'OperatingSpeedMhz'),
+        manufacturer=text(document, 'Manufacturer'),
+        part_number=text(document, 'PartNumber'),
+    )
+
+
+def storage(machine: Machine) -> Found:
+    """Return the disks: of Storage, else of what older BMCs have."""
+    for source in (_drives, _simple_devices, _smart_drives):
+        disks = [disk for document in source(machine) if is_there(document) and (disk := _disk(document))]
+        if disks:
+            return Found({'disks': disks})
+    return Found({'disks': []})
+
+
+def _drives(machine: Machine) -> Iterator[Mapping[str, Any]]:
+    for _, unit in machine.reader.members(machine.system, 'Storage'):
+        yield from (drive for _, drive in machine.reader.members(unit, 'Drives'))
+
+
+def _simple_devices(machine: Machine) -> Iterator[Mapping[str, Any]]:
+    for _, unit in machine.reader.members(machine.system, 'SimpleStorage'):
+        yield from objects(unit.get('Devices'))
+
+
+def _smart_drives(machine: Machine) -> Iterator[Mapping[str, Any]]:
+    """Yield the disks where iLO 4 and 5 have those of Smart Array controllers."""
+    path = link(inner(machine.system, 'Oem', 'Hpe', 'Links'), 'SmartStorage')
+    for _, unit in machine.reader.each([{'@odata.id': path}]):
+        for _, controller in machine.reader.members(inner(unit, 'Links'), 'ArrayControllers'):
+            drives = machine.reader.members(inner(controller, 'Links'), 'PhysicalDrives')
+            yield from (drive for _, drive in drives)
+
+
+def _disk(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a disk as the ramdisk describes it; {} for an empty bay. Unknown media have no ``rotational``."""
+    size = number(document, 'CapacityBytes') or number(document, 'CapacityMiB') * 2**20
+    disk = _filled(
+        model=text(document, 'Model'), serial=text(document, 'SerialNumber'), size=size, media=text(document, 'MediaType')
+    )
+    if not disk:
+        return {}
+    protocol = 'NVMe' if _is_nvme(document) else text(document, 'Protocol', 'InterfaceType')
+    disk |= _filled(
+        name=text(document, 'Id', 'Name'),
+        vendor=text(document, 'Manufacturer'),
+        protocol=protocol,
+    )
+    media, turns = disk.pop('media', '').upper(), number(document, 'RotationSpeedRPM', 'RotationalSpeedRpm')
+    if media == 'SSD' or (protocol == 'NVMe' and not turns):
+        disk['rotational'] = False
+    elif media in ('HDD', 'SMR') or turns:
+        disk['rotational'] = True
+    return disk
+
+
+def _is_nvme(document: Mapping[str, Any]) -> bool:
+    """Whether a disk is an NVMe device. Dell's BMCs have the protocol PCIe, AMI's have none, and names with NVMe."""
+    protocol = text(document, 'Protocol', 'InterfaceType').lower()
+    names = text(document, 'Model') + text(document, 'Name')
+    return protocol.startswith('nvme') or (protocol in ('', 'pcie') and 'nvme' in names.lower())
+
+
+def nics(machine: Machine) -> Found:
+    """Return the network interfaces with MAC addresses: the Ethernet interfaces, else those of the adapters."""
+    found: dict[str, dict[str, Any]] = {}
+    for source in (_ethernet_interfaces, _adapter_functions):
+        for document in source(machine):
+            mac = normal_mac(text(document, 'PermanentMACAddress', 'MACAddress').replace('-', ':'))
+            if mac and mac != '00:00:00:00:00:00' and is_there(document):
+                found.setdefault(mac, _nic(document, mac))
+        if found:
+            break
+    return Found({'interfaces': list(found.values())})
+
+
+def _ethernet_interfaces(machine: Machine) -> Iterator[Mapping[str, Any]]:
+    """Yield the Ethernet interfaces, without VLANs and what only leads to the BMC."""
+    for _, document in machine.reader.members(machine.system, 'EthernetInterfaces'):
+        links = inner(document, 'Links')
+        if not links.keys() & {'HostInterface', 'RelatedInterfaces'}:
+            yield document
+
+
+def _adapter_functions(machine: Machine) -> Iterator[Mapping[str, Any]]:
+    for _, interface in machine.reader.members(machine.system, 'NetworkInterfaces'):
+        for _, function in machine.reader.members(interface, 'NetworkDeviceFunctions'):
+            if text(function, 'NetDevFuncType') in ('', 'Ethernet'):
+                yield {**inner(function, 'Ethernet'), 'Id': function.get('Id')}
+
+
+def _nic(document: Mapping[str, Any], mac: str) -> dict[str, Any]:
+    nic = _filled(name=text(document, 'Id', 'Name') or mac, mac_address=mac, speed_mbps=number(document, 'SpeedMbps'))
+    states = {'LinkUp': True, 'LinkDown': False, 'NoLink': False}
+    state = text(document, 'LinkStatus')
+    return nic | ({'has_carrier': states[state]} if state in states else {})
+
+
+def pci(machine: Machine) -> Found:
+    """Return the PCI devices, as the collector pci-devices of the ramdisk finds them."""
+    for source in (_functions, _devices, _hpe_devices, _chassis_devices):
+        devices = [
+            device for system in machine.systems for each in source(machine, system) if (device := _pci_device(each))
+        ]
+        if devices:
+            return Found(plugin_data={'pci_devices': devices})
+    return Found(plugin_data={'pci_devices': []})
+
+
+def _functions(machine: Machine, system: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield from (each for _, each in machine.reader.members(system, 'PCIeFunctions'))
+    for _, processor in machine.reader.members(system, 'Processors') if system in machine.trays else ():
+        yield from (each for _, each in machine.reader.members(inner(processor, 'Links'), 'PCIeFunctions'))
+
+
+def _devices(machine: Machine, system: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for _, device in machine.reader.members(system, 'PCIeDevices'):
+        yield from _of_device(machine, device)
+
+
+def _of_device(machine: Machine, device: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    holders = (device, inner(device, 'Links'))
+    yield from (each for holder in holders for _, each in machine.reader.members(holder, 'PCIeFunctions'))
+
+
+def _hpe_devices(machine: Machine, system: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the devices of iLO 5, whose numbers are integers."""
+    for _, each in machine.reader.members(inner(system, 'Oem', 'Hpe', 'Links'), 'PCIDevices'):
+        yield {
+            'VendorId': f'{number(each, "VendorID"):04x}',
+            'DeviceId': f'{number(each, "DeviceID"):04x}',
+            'ClassCode': f'{number(each, "ClassCode"):02x}{number(each, "SubclassCode"):02x}00',
+            'Name': each.get('Name'),
+        }
+
+
+def _chassis_devices(machine: Machine, system: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for _, chassis in machine.reader.members(inner(system, 'Links'), 'Chassis'):
+        for _, device in machine.reader.members(chassis, 'PCIeDevices'):
+            yield from _of_device(machine, device)
+
+
+def _pci_device(function: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a device with its numbers; {} if the BMC does not know them."""
+    vendor, product = (text(function, key).lower().removeprefix('0x') for key in ('VendorId', 'DeviceId'))
+    if not vendor.strip('0f') or not product.strip('0f') or not is_there(function):
+        return {}
+    code = text(function, 'ClassCode').lower().removeprefix('0x')
+    return {'vendor_id': vendor, 'product_id': product, 'class': code or text(function, 'DeviceClass')}
+
+
+def firmware_versions(machine: Machine) -> Found:
+    """Return the firmware that the BMC lists."""
+    service = machine.reader.get(f'{ROOT}/UpdateService')
+    listed = itertools.islice(machine.reader.members(service, 'FirmwareInventory'), 500)
+    versions = [_filled(name=text(each, 'Name', 'Id'), version=text(each, 'Version')) for _, each in listed]
+    return Found(redfish={'firmware': [each for each in versions if 'version' in each]})
+
+
+def _filled(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value}

@@ -1,0 +1,100 @@
+"""TPM, secure boot, boot mode, the attributes of the BIOS, and who made the machine."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ironic_traits.matching.fact_table_files import table
+from ironic_traits.redfish.machines import Found, Machine
+from ironic_traits.redfish.trees import inner, link, objects, text
+
+#: Maximum number of attributes of the BIOS.
+MAX_ATTRIBUTES = 2000
+_MODES = {'UEFI': 'uefi', 'Legacy': 'bios'}
+
+
+def identity(machine: Machine) -> Found:
+    """Return the vendor, the model, the serial number and the version of the BIOS."""
+    every = (machine.system, *machine.trays)
+    vendor = {
+        'manufacturer': next(filter(None, (text(each, 'Manufacturer') for each in every)), ''),
+        'product_name': next(filter(None, (text(each, 'Model') for each in every)), ''),
+        'serial_number': text(machine.system, 'SerialNumber', 'SKU'),
+    }
+    values: dict[str, Any] = {key: value for key, value in vendor.items() if value}
+    if version := text(machine.system, 'BiosVersion'):
+        values['firmware'] = {'version': version}
+    uuid = text(machine.system, 'UUID')
+    return Found({'system_vendor': values}, {'system': machine.path} | ({'uuid': uuid} if uuid else {}))
+
+
+def tpm(machine: Machine) -> Found:
+    """Return the TPM: ``present``, ``enabled`` and ``version``; nothing if the BMC does not know."""
+    modules = objects(machine.system.get('TrustedModules'))
+    states = [text(inner(each, 'Status'), 'State') for each in modules]
+    for module, state in zip(modules, states, strict=True):
+        if kind := re.fullmatch('TPM([12])_([02])', text(module, 'InterfaceType')):
+            found = {'present': True, 'version': '.'.join(kind.groups())}
+            return Found(redfish={'tpm': found | ({'enabled': state == 'Enabled'} if state else {})})
+    return Found(redfish={'tpm': {'present': False}} if modules and set(states) == {'Absent'} else {})
+
+
+def secure_boot(machine: Machine) -> Found:
+    """Return whether the machine boots signed software only."""
+    if not link(machine.system, 'SecureBoot'):
+        return Found()
+    document = machine.reader.get(link(machine.system, 'SecureBoot'))
+    states = {'Enabled': True, 'Disabled': False}
+    value = states.get(text(document, 'SecureBootCurrentBoot'), document.get('SecureBootEnable'))
+    return Found(redfish={'secure_boot': value} if isinstance(value, bool) else {})
+
+
+def boot_mode(machine: Machine) -> Found:
+    """Return the boot mode: the attribute of the BIOS, else what the System says of its next boot."""
+    mode = _boot_mode(_attributes(machine)) if link(machine.system, 'Bios') else ''
+    mode = mode or _MODES.get(text(inner(machine.system, 'Boot'), 'BootSourceOverrideMode'), '')
+    return Found({'boot': {'current_boot_mode': mode}} if mode else {})
+
+
+def bios(machine: Machine) -> Found:
+    """Return the attributes of the BIOS, and the switches that are known."""
+    if not link(machine.system, 'Bios'):
+        return Found()
+    attributes = _attributes(machine)
+    return Found(redfish={'bios': attributes, 'switches': _switches(attributes)})
+
+
+def _attributes(machine: Machine) -> dict[str, Any]:
+    """Return {name: value}, without passwords. HPE Cray's values are objects with the current one."""
+    document = machine.reader.get(link(machine.system, 'Bios'))
+    found = {}
+    for name, value in list(inner(document, 'Attributes').items())[:MAX_ATTRIBUTES]:
+        value = value.get('current_value') if isinstance(value, dict) else value
+        if isinstance(value, str | int | float) and not re.search('password|pwd', name, re.I):
+            found[name] = value[:255] if isinstance(value, str) else value
+    return found
+
+
+def _switches(attributes: Mapping[str, Any]) -> dict[str, bool]:
+    found: dict[str, bool] = {}
+    words = table('bios-switches')
+    for entry in words['switches']:
+        for value in _values(attributes, entry['name']):
+            if value in entry.get('on', words['on']):
+                found.setdefault(entry['switch'], True)
+            elif value in entry.get('off', words['off']):
+                found.setdefault(entry['switch'], False)
+    return found
+
+
+def _boot_mode(attributes: Mapping[str, Any]) -> str:
+    for entry in table('bios-switches')['boot_modes']:
+        for value in _values(attributes, entry['name']):
+            for mode in ('uefi', 'bios'):
+                if value in entry[mode]:
+                    return mode
+    return ''
+
+
+def _values(attributes: Mapping[str, Any], name: str) -> Iterator[str]:
+    return (str(value).strip().lower() for key, value in attributes.items() if re.fullmatch(name, key))
