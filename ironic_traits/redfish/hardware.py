@@ -11,12 +11,11 @@ from ironic_traits.redfish.trees import ROOT, inner, is_there, link, number, obj
 
 def memory(machine: Machine) -> Found:
     """Return the memory of the System, without that of its GPUs."""
-    modules = [each for _, each in machine.reader.members(machine.system, 'Memory') if is_there(each)]
-    modules = [
-        each
-        for each in modules
-        if number(each, 'CapacityMiB') and not text(each, 'MemoryDeviceType').startswith(('HBM', 'GDDR'))
-    ]
+    listed = [each for _, each in machine.reader.members(machine.system, 'Memory') if is_there(each)]
+    listed = [each for each in listed if number(each, 'CapacityMiB')]
+    modules = [each for each in listed if not text(each, 'MemoryDeviceType').startswith(('HBM', 'GDDR'))]
+    if listed and not modules:
+        return Found(redfish={'memory': []})
     total = inner(machine.system, 'MemorySummary').get('TotalSystemMemoryGiB')
     mebibytes = number({'MiB': total * 1024}, 'MiB') if isinstance(total, int | float) else 0
     mebibytes = mebibytes or sum(number(each, 'CapacityMiB') for each in modules)
@@ -128,20 +127,36 @@ def _nic(document: Mapping[str, Any], mac: str) -> dict[str, Any]:
 
 
 def pci(machine: Machine) -> Found:
-    """Return the PCI devices, as the collector pci-devices of the ramdisk finds them."""
-    for source in (_functions, _devices, _hpe_devices, _chassis_devices):
-        devices = [
-            device for system in machine.systems for each in source(machine, system) if (device := _pci_device(each))
-        ]
+    """Return the PCI devices, as the collector pci-devices of the ramdisk finds them.
+
+    Of the trays only those that the System does not show itself.
+    """
+    devices = _pci_devices(machine, machine.system)
+    seen = {(each['vendor_id'], each['product_id']) for each in devices}
+    for tray in machine.trays:
+        devices += [each for each in _pci_devices(machine, tray) if (each['vendor_id'], each['product_id']) not in seen]
+    return Found(plugin_data={'pci_devices': devices})
+
+
+def _pci_devices(machine: Machine, system: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the devices of a System, from the first source that has any."""
+    for source in (_functions, _devices, _hpe_devices, _chassis_devices, _accelerator_functions):
+        devices = [device for each in source(machine, system) if (device := _pci_device(each))]
         if devices:
-            return Found(plugin_data={'pci_devices': devices})
-    return Found(plugin_data={'pci_devices': []})
+            return devices
+    return []
 
 
 def _functions(machine: Machine, system: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from (each for _, each in machine.reader.members(system, 'PCIeFunctions'))
-    for _, processor in machine.reader.members(system, 'Processors') if system in machine.trays else ():
-        yield from (each for _, each in machine.reader.members(inner(processor, 'Links'), 'PCIeFunctions'))
+
+
+def _accelerator_functions(machine: Machine, system: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the functions of GPUs that are only listed as processors. They often have no class."""
+    for _, processor in machine.reader.members(system, 'Processors'):
+        if text(processor, 'ProcessorType') == 'GPU':
+            functions = machine.reader.members(inner(processor, 'Links'), 'PCIeFunctions')
+            yield from ({'DeviceClass': 'DisplayController', **each} for _, each in functions)
 
 
 def _devices(machine: Machine, system: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -158,9 +173,9 @@ def _hpe_devices(machine: Machine, system: Mapping[str, Any]) -> Iterator[Mappin
     """Yield the devices of iLO 5, whose numbers are integers."""
     for _, each in machine.reader.members(inner(system, 'Oem', 'Hpe', 'Links'), 'PCIDevices'):
         yield {
-            'VendorId': f'{number(each, "VendorID"):04x}',
-            'DeviceId': f'{number(each, "DeviceID"):04x}',
-            'ClassCode': f'{number(each, "ClassCode"):02x}{number(each, "SubclassCode"):02x}00',
+            'VendorId': f'0x{number(each, "VendorID"):04x}',
+            'DeviceId': f'0x{number(each, "DeviceID"):04x}',
+            'ClassCode': f'0x{number(each, "ClassCode"):02x}{number(each, "SubclassCode"):02x}00',
             'Name': each.get('Name'),
         }
 
@@ -173,11 +188,21 @@ def _chassis_devices(machine: Machine, system: Mapping[str, Any]) -> Iterator[Ma
 
 def _pci_device(function: Mapping[str, Any]) -> dict[str, Any]:
     """Return a device with its numbers; {} if the BMC does not know them."""
-    vendor, product = (text(function, key).lower().removeprefix('0x') for key in ('VendorId', 'DeviceId'))
-    if not vendor.strip('0f') or not product.strip('0f') or not is_there(function):
+    vendor, product = (_pci_number(text(function, key)) for key in ('VendorId', 'DeviceId'))
+    if vendor in ('', '0000', 'ffff') or product in ('', '0000', 'ffff') or not is_there(function):
         return {}
-    code = text(function, 'ClassCode').lower().removeprefix('0x')
-    return {'vendor_id': vendor, 'product_id': product, 'class': code or text(function, 'DeviceClass')}
+    # Dell's codes have the class at the end, iLO's are decimal: names are safer.
+    name, code = text(function, 'DeviceClass'), text(function, 'ClassCode').lower().removeprefix('0x')
+    return {'vendor_id': vendor, 'product_id': product, 'class': name if name not in ('', 'Other') else code}
+
+
+def _pci_number(value: str) -> str:
+    """Return a number as four hexadecimal digits. iLO 5 has decimal numbers, without 0x."""
+    try:
+        number = int(value, 16 if value.lower().startswith('0x') or not value.isdecimal() else 10)
+    except ValueError:
+        return ''
+    return f'{number:04x}' if 0 <= number <= 0xFFFF else ''
 
 
 def firmware_versions(machine: Machine) -> Found:

@@ -28,7 +28,10 @@ class Found:
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """A System that boots, and trays with GPUs that belong to it.
+    """A System, and others of the BMC that belong to the same machine: the trays of a host, or the host of a tray.
+
+    Two Systems that can boot are two machines. NVIDIA's BMCs do not link the chassis of the tray to that of the host: if
+    only one System can boot, the others are a part of it.
 
     :ivar path: the path of the System.
     """
@@ -69,7 +72,9 @@ def machine(reader: Reader, path: str) -> Machine:
     trays = [
         document
         for other, document in every.items()
-        if other not in (path, *hosts) and (hosts == [path] or chassis & _chassis(reader, document))
+        if other != path
+        and (path not in hosts or other not in hosts)
+        and (len(hosts) == 1 or chassis & _chassis(reader, document))
     ]
     return Machine(reader, path, system, tuple(trays))
 

@@ -80,9 +80,9 @@ def _switches(attributes: Mapping[str, Any]) -> dict[str, bool]:
     words = table('bios-switches')
     for entry in words['switches']:
         for value in _values(attributes, entry['name']):
-            if value in entry.get('on', words['on']):
+            if value in entry.get('set', words['set']):
                 found.setdefault(entry['switch'], True)
-            elif value in entry.get('off', words['off']):
+            elif value in entry.get('unset', words['unset']):
                 found.setdefault(entry['switch'], False)
     return found
 

@@ -33,12 +33,14 @@ class DirectoryTree:
     def __init__(self, directory: pathlib.Path) -> None:
         below = directory / ROOT.strip('/')
         root = below if (below / 'index.json').is_file() or not (directory / 'index.json').is_file() else directory
+        self._files = {self._key(str(file.parent.relative_to(root))): file for file in root.rglob('index.json')}
         # Some BMCs ignore capitals in paths, and their documents link to other spellings of their own paths.
-        self._files = {self._key(str(file.parent.relative_to(root))): file for file in sorted(root.rglob('index.json'))}
+        self._spellings = {key.lower(): file for key, file in sorted(self._files.items(), reverse=True)}
 
     def get(self, path: str) -> Mapping[str, Any]:
         """Return the document of a path."""
-        file = self._files.get(self._key(path))
+        key = self._key(path)
+        file = self._files.get(key) or self._spellings.get(key.lower())
         if file is None:
             raise Unreadable(f'There is no document {path[:200]!r}.')
         try:
@@ -51,7 +53,7 @@ class DirectoryTree:
 
     @staticmethod
     def _key(path: str) -> str:
-        return path.partition('#')[0].lower().removeprefix(ROOT).strip('./')
+        return path.partition('#')[0].removeprefix(ROOT).strip('./')
 
 
 class Reader:
