@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from archspec.cpu import TARGETS
-
 from ironic_traits.matching.fact_table_files import table
 
 
@@ -77,9 +75,10 @@ def flags(microarchitecture: str) -> frozenset[str]:
     for other in entries['others']:
         if other['microarchitecture'] == microarchitecture:
             found, microarchitecture = {*other.get('flags', ())}, other['like']
-    if microarchitecture not in TARGETS:
+    target = _targets().get(microarchitecture)
+    if target is None:
         return frozenset()
-    lineage = (TARGETS[microarchitecture], *TARGETS[microarchitecture].ancestors)
+    lineage = (target, *target.ancestors)
     names = {each.name for each in lineage}
     more = (entry['flags'] for entry in entries['flags'] if entry['microarchitecture'] in names)
     return frozenset(found.union(*more, *(each.features for each in lineage)))
@@ -87,9 +86,30 @@ def flags(microarchitecture: str) -> frozenset[str]:
 
 def architecture(microarchitecture: str) -> str:
     """Return the architecture, as ``uname -m`` names it; '' for an unknown microarchitecture."""
+    target = _targets().get(_listed(microarchitecture))
+    return str(target.family.name) if target else ''
+
+
+def vendor(microarchitecture: str) -> str:
+    """Return ``intel`` or ``amd``; '' for another vendor."""
+    vendors = {entry['microarchitecture']: entry['vendor'] for entry in table('cpu-models')['signatures']}
+    return str(vendors.get(microarchitecture, ''))
+
+
+@functools.cache
+def _targets() -> Mapping[str, Any]:
+    """Return {name: microarchitecture} of archspec; nothing without it, since only BMCs need it."""
+    try:
+        from archspec.cpu import TARGETS  # noqa: PLC0415
+    except ImportError:
+        return {}
+    return dict(TARGETS.items())
+
+
+def _listed(microarchitecture: str) -> str:
+    """Return the microarchitecture of archspec that is nearest."""
     likes = {other['microarchitecture']: other['like'] for other in table('cpu-models')['others']}
-    name = likes.get(microarchitecture, microarchitecture)
-    return str(TARGETS[name].family.name) if name in TARGETS else ''
+    return str(likes.get(microarchitecture, microarchitecture))
 
 
 def _orders(word: str) -> Iterator[int]:

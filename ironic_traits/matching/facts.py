@@ -4,7 +4,7 @@ A map reads one kind of facts and returns traits. It never fails: what it cannot
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from ironic_traits.matching import pci_names, traits
@@ -43,16 +43,23 @@ class MappedTraits:
 
 def cpu_flags(facts: NodeFacts) -> MappedTraits:
     """Return what the processor can do."""
-    cpu, result = _processor(facts), MappedTraits()
-    architecture, flags, vendor = _architecture(cpu), cpu['flags'], _vendor(cpu)
-    for entry in table('cpu-flags').get(architecture, ()):
-        is_there = entry['model'] in cpu['model'] if 'model' in entry else entry['flag'] in flags
-        if is_there and entry.get('vendor') in (None, vendor):
-            result.traits.update(entry['traits'])
+    cpu = _processor(facts)
+    architecture = architecture_of_flags(cpu['architecture'])
+    result = traits_of_flags(architecture, cpu['flags'], _vendor(cpu), cpu['model'])
     if cpu['flags'] and not architecture:
         result.warnings.append('cpu-flags: the processor has flags, but no architecture')
     elif not cpu['flags'] and architecture in ('x86_64', 'aarch64'):
         result.warnings.append('cpu-flags: the processor has no flags')
+    return result
+
+
+def traits_of_flags(architecture: str, flags: Collection[str], vendor: str | None, model: str) -> MappedTraits:
+    """Return the traits of a processor by its flags, or where it has none, by the name of its model."""
+    result = MappedTraits()
+    for entry in table('cpu-flags').get(architecture, ()):
+        is_there = entry['model'] in model if 'model' in entry else entry['flag'] in flags
+        if is_there and entry.get('vendor') in (None, vendor):
+            result.traits.update(entry['traits'])
     return result
 
 
@@ -68,8 +75,8 @@ def disks(facts: NodeFacts) -> MappedTraits:
     """Return whether there are disks that rotate, and disks that do not."""
     ignored = {entry['vendor'] for entry in table('disks')['ignored']}
     result = MappedTraits()
-    for disk in _objects(facts.inventory.get('disks')):
-        if _text(disk.get('vendor')).lower() not in ignored and isinstance(disk.get('rotational'), bool):
+    for disk in objects_of(facts.inventory.get('disks')):
+        if text_of(disk.get('vendor')).lower() not in ignored and isinstance(disk.get('rotational'), bool):
             for entry in table('disks')['traits']:
                 if entry['rotational'] == disk['rotational']:
                     result.traits.update(entry['traits'])
@@ -79,10 +86,10 @@ def disks(facts: NodeFacts) -> MappedTraits:
 def nics(facts: NodeFacts) -> MappedTraits:
     """Return what the network interfaces can do."""
     features = set()
-    names = {_text(nic.get('name')) for nic in _objects(facts.inventory.get('interfaces'))}
+    names = {text_of(nic.get('name')) for nic in objects_of(facts.inventory.get('interfaces'))}
     for name, values in _extra(facts, 'network').items():
         if name != 'lo' and (name in names or not names):
-            features |= {key for key, value in values.items() if _text(value) in ('on', 'on [fixed]')}
+            features |= {key for key, value in values.items() if text_of(value) in ('on', 'on [fixed]')}
     return MappedTraits({trait for entry in table('nics')['features'] if entry['feature'] in features
                    for trait in entry['traits']})  # fmt: skip
 
@@ -90,16 +97,16 @@ def nics(facts: NodeFacts) -> MappedTraits:
 def firmware(facts: NodeFacts) -> MappedTraits:
     """Return the boot mode, and the vendor and version of the firmware."""
     entries = table('firmware')
-    mode = _text(_object(facts.inventory.get('boot')).get('current_boot_mode')).lower()
+    mode = text_of(object_of(facts.inventory.get('boot')).get('current_boot_mode')).lower()
     result = MappedTraits(
         {trait for entry in entries['boot_modes'] if entry['mode'] == mode for trait in entry['traits']}
     )
-    values = _object(_object(facts.inventory.get('system_vendor')).get('firmware'))
+    values = object_of(object_of(facts.inventory.get('system_vendor')).get('firmware'))
     values = values or _extra(facts, 'firmware', 'bios').get('bios', {})
     for entry in entries['names']:
-        parts = [_text(values.get(key)) for key in entry['keys']]
+        parts = [text_of(values.get(key)) for key in entry['keys']]
         if all(parts):
-            _add_name(result, entry['prefix'], *parts)
+            add_name(result, entry['prefix'], *parts)
     return result
 
 
@@ -109,46 +116,35 @@ def pci(facts: NodeFacts) -> MappedTraits:
     devices = {entry['id']: entry['traits'] for entry in entries['devices']}
     ignored = {entry['vendor'] for entry in entries['ignored']}
     vendors = {entry['vendor']: entry['name'] for entry in entries['vendors']}
-    for device in (*_objects(facts.inventory.get('pci_devices')), *_objects(facts.plugin_data.get('pci_devices'))):
+    for device in (*objects_of(facts.inventory.get('pci_devices')), *objects_of(facts.plugin_data.get('pci_devices'))):
         vendor, product = (_number(device.get(key)) for key in ('vendor_id', 'product_id'))
-        prefix = _prefix(_text(device.get('class')), entries['classes'])
+        prefix = _prefix(text_of(device.get('class')), entries['classes'])
         if prefix and vendor and product and vendor not in ignored:
             if f'{vendor}:{product}' in devices:
                 result.traits.update(devices[f'{vendor}:{product}'])
             else:
                 names = pci_names.names(vendor, product)
-                _add_name(result, prefix, vendors.get(vendor, names[0]), names[1])
+                add_name(result, prefix, vendors.get(vendor, names[0]), names[1])
     return result
-
-
-#: {name of a map: function that returns its MappedTraits for a node}.
-MAPS: Mapping[str, Callable[[NodeFacts], MappedTraits]] = {
-    'cpu-flags': cpu_flags,
-    'architecture': architecture,
-    'disks': disks,
-    'nics': nics,
-    'firmware': firmware,
-    'pci': pci,
-}
 
 
 def _processor(facts: NodeFacts) -> dict[str, Any]:
     """Return the flags, model and architecture: of the ramdisk, else of the collector extra-hardware."""
-    cpu = _object(facts.inventory.get('cpu'))
+    cpu = object_of(facts.inventory.get('cpu'))
     extra = next(iter(_extra(facts, 'cpu', 'physical_').values()), {})
     kernel = _extra(facts, 'system', 'kernel').get('kernel', {})
     flags = cpu.get('flags') or extra.get('flags') or ()
     words = flags.split() if isinstance(flags, str) else flags if isinstance(flags, list) else ()
     return {
         'flags': {each for each in words[:MAX_DEVICES] if isinstance(each, str)},
-        'model': _text(cpu.get('model_name')) or f'{_text(extra.get("vendor"))} {_text(extra.get("product"))}',
-        'architecture': _text(cpu.get('architecture')) or _text(kernel.get('arch')),
+        'model': text_of(cpu.get('model_name')) or f'{text_of(extra.get("vendor"))} {text_of(extra.get("product"))}',
+        'architecture': text_of(cpu.get('architecture')) or text_of(kernel.get('arch')),
     }
 
 
-def _architecture(cpu: Mapping[str, Any]) -> str:
+def architecture_of_flags(name: str) -> str:
     """Return the architecture whose flags the table has; '' for an unknown one."""
-    found = architecture(NodeFacts({'cpu': {'architecture': cpu['architecture']}})).traits
+    found = architecture(NodeFacts({'cpu': {'architecture': name}})).traits
     # A kernel of 32 bits runs on processors of 64 bits, and names the same flags.
     names = {'HW_ARCH_I686': 'x86_64', 'HW_ARCH_PPC64': 'ppc64le'}
     return next((names.get(trait, trait.removeprefix('HW_ARCH_').lower()) for trait in found), '')
@@ -164,7 +160,7 @@ def _extra(facts: NodeFacts, kind: str, prefix: str = '') -> dict[str, dict[str,
     It sends rows of four. Ironic's hook replaces them with objects.
     """
     found: dict[str, dict[str, Any]] = {}
-    for name, values in _object(_object(facts.plugin_data.get('extra')).get(kind)).items():
+    for name, values in object_of(object_of(facts.plugin_data.get('extra')).get(kind)).items():
         if isinstance(values, dict) and str(name).startswith(prefix):
             found[name] = dict(values)
     for row in _list(facts.plugin_data.get('data'))[:MAX_ROWS]:
@@ -183,7 +179,7 @@ def _prefix(text: str, classes: Iterable[Mapping[str, str]]) -> str | None:
     return None
 
 
-def _add_name(result: MappedTraits, prefix: str, *parts: str) -> None:
+def add_name(result: MappedTraits, prefix: str, *parts: str) -> None:
     """Add a trait that ends with names from the facts."""
     name = normalized(prefix + '_'.join(parts))
     if traits.is_trait(name):
@@ -194,11 +190,11 @@ def _add_name(result: MappedTraits, prefix: str, *parts: str) -> None:
 
 def _number(value: Any) -> str:
     """Return a PCI number as four hexadecimal digits; '' if it is not a number."""
-    text = _text(value).lower().removeprefix('0x')
+    text = text_of(value).lower().removeprefix('0x')
     return text.rjust(4, '0') if 0 < len(text) <= 4 and set(text) <= set('0123456789abcdef') else ''
 
 
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
+def objects_of(value: Any) -> Iterator[dict[str, Any]]:
     return (each for each in _list(value)[:MAX_DEVICES] if isinstance(each, dict))
 
 
@@ -206,9 +202,9 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _object(value: Any) -> dict[str, Any]:
+def object_of(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ''

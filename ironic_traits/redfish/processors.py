@@ -27,11 +27,12 @@ def processors(machine: Machine) -> Found:
     cpus = [each for each in host if _is_cpu(each)]
     others = [each for each in documents if _is_cpu(each)]
     model, name = _identified([*cpus, *others], _summary_name(machine, accelerators))
-    details = _details(model)
-    architecture = _architecture(machine, cpus or others, details.get('microarchitecture', ''))
+    if not cpus and not others:  # such as the BMC of a DPU
+        model = cpu_models.by_name(text(machine.system, 'Model'))
+    architecture = _architecture(cpus or others, model)
     return Found(
         {'cpu': _cpu(machine, cpus or others, name) | ({'architecture': architecture} if architecture else {})},
-        {'cpu': details, 'accelerators': [_accelerator(each) for each in accelerators]},
+        {'cpu': _details(model), 'accelerators': [_accelerator(each) for each in accelerators]},
     )
 
 
@@ -88,14 +89,12 @@ def _summary_name(machine: Machine, accelerators: Sequence[Mapping[str, Any]]) -
     return '' if name in {text(each, 'Model') for each in accelerators} else name
 
 
-def _architecture(machine: Machine, cpus: Sequence[Mapping[str, Any]], microarchitecture: str) -> str:
+def _architecture(cpus: Sequence[Mapping[str, Any]], model: CpuModel | None) -> str:
     """Return the architecture, as ``uname -m`` names it, by what tells most; '' if nothing does."""
-    yielded = [cpu_models.architecture(microarchitecture)]
+    yielded = [cpu_models.architecture(model.microarchitecture)] if model else []
     for cpu in cpus:
         yielded.append(_SETS.get(text(cpu, 'InstructionSet').lower(), ''))
         yielded.append(_ARCHITECTURES.get(text(cpu, 'ProcessorArchitecture').lower(), ''))
-    by_system = cpu_models.by_name(text(machine.system, 'Model'))
-    yielded.append(cpu_models.architecture(by_system.microarchitecture) if by_system else '')
     return next(filter(None, yielded), '')
 
 

@@ -77,6 +77,8 @@ class Reader:
         :raises Unreadable: there is none, or too many have been read.
         """
         key = path.partition('#')[0].rstrip('/')
+        if not f'{key}/'.startswith(f'{ROOT}/'):
+            raise Unreadable(f'A link of the BMC leads elsewhere: {path[:200]!r}.')
         if key not in self._read:
             if len(self._read) >= MAX_DOCUMENTS:
                 raise Unreadable(f'The BMC has more than {MAX_DOCUMENTS} documents.')
@@ -115,7 +117,9 @@ class Reader:
         :raises Unreadable: the collection cannot be read.
         """
         if isinstance(document.get(name), list):
-            yield from self.each(document[name])
+            for path, each in self.each(document[name]):
+                # iLO 5 has lists with one link, to a collection.
+                yield from self.each(each['Members']) if 'Members' in each else [(path, each)]
             return
         path, pages = link(document, name), set[str]()
         found: list[Any] = []

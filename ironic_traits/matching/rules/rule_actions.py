@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from ironic_traits.matching import facts, traits
+from ironic_traits.matching import fact_maps, facts, traits
 from ironic_traits.matching.rules import rule_conditions, rule_values
 from ironic_traits.matching.rules.rule_changes import InvalidPath, Kind, RuleChange, node_path, path_of
 from ironic_traits.matching.rules.rule_conditions import Condition, Operator
@@ -154,7 +154,7 @@ def _add_all(effects: RuleEffects, scope: TemplateScope, **args: Any) -> None:
     if 'map' in args:
         # The tables of the package define what a map reads. They name no secrets.
         scope.spend(100 * rule_values.STEP)
-        result = facts.MAPS[args['map']](facts.NodeFacts(scope.inventory, scope.plugin_data))
+        result = fact_maps.MAPS[args['map']](facts.NodeFacts(scope.inventory, scope.plugin_data))
         effects.warnings += result.warnings
         names, normalize = sorted(result.traits), False
     else:

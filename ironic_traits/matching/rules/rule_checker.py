@@ -8,7 +8,7 @@ from typing import Any
 from oslo_utils import strutils
 
 from ironic_traits import spelling
-from ironic_traits.matching import facts
+from ironic_traits.matching import fact_maps
 from ironic_traits.matching.rules import rule_actions, rule_conditions, rule_values
 from ironic_traits.matching.rules.regular_expressions import InvalidExpression, compiled
 from ironic_traits.matching.rules.rule_actions import Action, ActionFailed
@@ -211,8 +211,8 @@ class RuleChecker:
     def _add_traits(self, place: str, args: Mapping[str, Any]) -> None:
         if ('map' in args) == ('names' in args):
             self.problems.append(f'{place} needs either map or names')
-        elif 'map' in args and not (isinstance(args['map'], str) and args['map'] in facts.MAPS):
-            self.problems.append(f'{place}: {rule_values.shown(args["map"])} is not one of {", ".join(facts.MAPS)}')
+        elif 'map' in args and not (isinstance(args['map'], str) and args['map'] in fact_maps.MAPS):
+            self.problems.append(f'{place}: {rule_values.shown(args["map"])} is not one of {", ".join(fact_maps.MAPS)}')
 
     def _names(self, place: str, value: Any, is_formatted: bool, normalize: bool) -> None:
         """Check the names of traits that are constant."""

@@ -1,0 +1,94 @@
+"""Traits of what BMCs know and ramdisks do not."""
+
+import re
+from typing import Any
+
+from ironic_traits.matching import cpu_models
+from ironic_traits.matching.fact_table_files import table
+from ironic_traits.matching.facts import (
+    MappedTraits,
+    NodeFacts,
+    add_name,
+    architecture_of_flags,
+    object_of,
+    objects_of,
+    text_of,
+    traits_of_flags,
+)
+
+
+def cpu_model(facts: NodeFacts) -> MappedTraits:
+    """Return what all processors of this microarchitecture can do. If a ramdisk has read the flags, they count."""
+    cpu = object_of(facts.inventory.get('cpu'))
+    name = _microarchitecture(facts)
+    if cpu.get('flags') or not name:
+        return MappedTraits()
+    architecture = architecture_of_flags(cpu_models.architecture(name))
+    return traits_of_flags(architecture, cpu_models.flags(name), cpu_models.vendor(name), text_of(cpu.get('model_name')))
+
+
+def firmware_settings(facts: NodeFacts) -> MappedTraits:
+    """Return what the firmware has switched on: of the processor, of PCI, the TPM, the boot mode."""
+    redfish, entries, result = _redfish(facts), table('bmc'), MappedTraits()
+    vendor, switches = cpu_models.vendor(_microarchitecture(facts)), _switches(facts)
+    for entry in entries['switches']:
+        if switches.get(entry['switch']) is True and entry.get('vendor') in (None, vendor):
+            result.traits.update(entry['traits'])
+    tpm = object_of(redfish.get('tpm'))
+    for entry in entries['tpm']:
+        if tpm.get('enabled') is True and tpm.get('version') == entry['version']:
+            result.traits.update(entry['traits'])
+    mode = text_of(object_of(facts.inventory.get('boot')).get('current_boot_mode')).lower()
+    for entry in table('firmware')['boot_modes']:
+        if entry['mode'] == mode:
+            result.traits.update(entry['traits'])
+    if redfish.get('secure_boot') is True:
+        result.traits.update(entries['secure_boot'])
+    return result
+
+
+def disk_protocols(facts: NodeFacts) -> MappedTraits:
+    """Return how the disks are connected."""
+    protocols = {text_of(disk.get('protocol')) for disk in objects_of(facts.inventory.get('disks'))}
+    entries = table('bmc')['protocols']
+    return MappedTraits({trait for entry in entries if entry['protocol'] in protocols for trait in entry['traits']})
+
+
+def accelerators(facts: NodeFacts) -> MappedTraits:
+    """Return the models of the GPUs that a BMC lists as processors, by their names."""
+    result, known = MappedTraits(), _known_gpus()
+    for gpu in objects_of(_redfish(facts).get('accelerators')):
+        model = text_of(gpu.get('model'))
+        if text_of(gpu.get('type')) == 'GPU' and model:
+            words = set(re.split('[^A-Z0-9]+', model.upper()))
+            vendor = next((each for each in ('NVIDIA', 'AMD', 'INTEL') if each in text_of(gpu.get('vendor')).upper()), '')
+            traits = {trait for word, trait in known.items() if word in words and trait.startswith(f'CUSTOM_GPU_{vendor}')}
+            result.traits.update(traits)
+            if not traits:
+                add_name(result, 'CUSTOM_GPU_', *filter(None, (vendor, model.upper().removeprefix(vendor).strip(' _-'))))
+    return result
+
+
+def _known_gpus() -> dict[str, str]:
+    """Return {last word of the name of a GPU: its trait} of the table of PCI devices."""
+    traits = (trait for entry in table('pci')['devices'] for trait in entry['traits'])
+    return {trait.rpartition('_')[2]: trait for trait in traits if trait.startswith('CUSTOM_GPU_')}
+
+
+def _microarchitecture(facts: NodeFacts) -> str:
+    """Return the microarchitecture that an inspection found, else the one that the name of the model has."""
+    found = text_of(object_of(_redfish(facts).get('cpu')).get('microarchitecture'))
+    named = cpu_models.by_name(text_of(object_of(facts.inventory.get('cpu')).get('model_name')))
+    return found or (named.microarchitecture if named else '')
+
+
+def _switches(facts: NodeFacts) -> dict[str, Any]:
+    """Return the switches. With more threads than cores, SMT is on, whatever the attributes do not say."""
+    cpu = object_of(facts.inventory.get('cpu'))
+    count, cores = cpu.get('count'), cpu.get('core_count')
+    threads = {'smt': count > cores} if isinstance(count, int) and isinstance(cores, int) else {}
+    return threads | object_of(_redfish(facts).get('switches'))
+
+
+def _redfish(facts: NodeFacts) -> dict[str, Any]:
+    return object_of(facts.plugin_data.get('redfish'))
