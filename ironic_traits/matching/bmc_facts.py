@@ -24,7 +24,9 @@ def cpu_model(facts: NodeFacts) -> MappedTraits:
     if cpu.get('flags') or not name:
         return MappedTraits()
     architecture = architecture_of_flags(cpu_models.architecture(name))
-    return traits_of_flags(architecture, cpu_models.flags(name), cpu_models.vendor(name), text_of(cpu.get('model_name')))
+    return traits_of_flags(
+        architecture, cpu_models.flags(name), cpu_models.vendor(name), text_of(cpu.get('model_name'))
+    )
 
 
 def firmware_settings(facts: NodeFacts) -> MappedTraits:
@@ -42,8 +44,9 @@ def firmware_settings(facts: NodeFacts) -> MappedTraits:
     for entry in table('firmware')['boot_modes']:
         if entry['mode'] == mode:
             result.traits.update(entry['traits'])
-    if redfish.get('secure_boot') is True:
-        result.traits.update(entries['secure_boot'])
+    for entry in entries['secure_boot']:
+        if redfish.get('secure_boot') is entry['enabled']:
+            result.traits.update(entry['traits'])
     return result
 
 
@@ -61,11 +64,17 @@ def accelerators(facts: NodeFacts) -> MappedTraits:
         model = text_of(gpu.get('model'))
         if text_of(gpu.get('type')) == 'GPU' and model:
             words = set(re.split('[^A-Z0-9]+', model.upper()))
-            vendor = next((each for each in ('NVIDIA', 'AMD', 'INTEL') if each in text_of(gpu.get('vendor')).upper()), '')
-            traits = {trait for word, trait in known.items() if word in words and trait.startswith(f'CUSTOM_GPU_{vendor}')}
+            vendor = next(
+                (each for each in ('NVIDIA', 'AMD', 'INTEL') if each in text_of(gpu.get('vendor')).upper()), ''
+            )
+            traits = {
+                trait for word, trait in known.items() if word in words and trait.startswith(f'CUSTOM_GPU_{vendor}')
+            }
             result.traits.update(traits)
             if not traits:
-                add_name(result, 'CUSTOM_GPU_', *filter(None, (vendor, model.upper().removeprefix(vendor).strip(' _-'))))
+                add_name(
+                    result, 'CUSTOM_GPU_', *filter(None, (vendor, model.upper().removeprefix(vendor).strip(' _-')))
+                )
     return result
 
 

@@ -1,8 +1,7 @@
 """Which microarchitecture a processor has, and which features all processors of a microarchitecture have.
 
-BMCs show no flags of processors, but signatures and names. archspec has the features of each microarchitecture; the
-table ``cpu-models`` says which processor has which. What firmware can switch off, such as virtualization, is no part
-of this.
+BMCs show no flags of processors, but signatures and names. archspec has the features of each microarchitecture, and
+``cpu_models.yaml`` says which processor has which. What firmware can switch off, such as virtualization, is not here.
 """
 
 import dataclasses
@@ -11,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ironic_traits.matching.fact_table_files import table
+from ironic_traits.matching.fact_table_files import packaged
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +46,7 @@ def by_signature(text: str, vendor: str) -> CpuModel | None:
 
 def by_family(vendor: str, family: int, model: int, stepping: int | None = None) -> CpuModel | None:
     """Return the model of a processor by the family and the model that CPUID gives; None for an unknown one."""
-    for entry in table('cpu-models')['signatures']:
+    for entry in _table()['signatures']:
         models = entry['models'] if 'models' in entry else range(entry['from'], entry['to'] + 1)
         steppings = entry.get('steppings', (stepping,))
         if (entry['vendor'], entry['family']) == (vendor, family) and model in models and stepping in steppings:
@@ -62,7 +61,7 @@ def by_name(name: str) -> CpuModel | None:
     'icelake'
     """
     text = re.sub(r'\s+', ' ', re.sub(r'\((R|TM|C)\)', '', name[:200], flags=re.I))
-    for entry in table('cpu-models')['names']:
+    for entry in _table()['names']:
         if re.search(entry['name'], text, re.I):
             return CpuModel(entry['microarchitecture'])
     return None
@@ -71,7 +70,7 @@ def by_name(name: str) -> CpuModel | None:
 @functools.cache
 def flags(microarchitecture: str) -> frozenset[str]:
     """Return the flags, as Linux names them, that all processors of a microarchitecture have."""
-    entries, found = table('cpu-models'), set()
+    entries, found = _table(), set()
     for other in entries['others']:
         if other['microarchitecture'] == microarchitecture:
             found, microarchitecture = {*other.get('flags', ())}, other['like']
@@ -92,7 +91,7 @@ def architecture(microarchitecture: str) -> str:
 
 def vendor(microarchitecture: str) -> str:
     """Return ``intel`` or ``amd``; '' for another vendor."""
-    vendors = {entry['microarchitecture']: entry['vendor'] for entry in table('cpu-models')['signatures']}
+    vendors = {entry['microarchitecture']: entry['vendor'] for entry in _table()['signatures']}
     return str(vendors.get(microarchitecture, ''))
 
 
@@ -100,7 +99,7 @@ def vendor(microarchitecture: str) -> str:
 def _targets() -> Mapping[str, Any]:
     """Return {name: microarchitecture} of archspec; nothing without it, since only BMCs need it."""
     try:
-        from archspec.cpu import TARGETS  # noqa: PLC0415
+        from archspec.cpu import TARGETS
     except ImportError:
         return {}
     return dict(TARGETS.items())
@@ -108,8 +107,12 @@ def _targets() -> Mapping[str, Any]:
 
 def _listed(microarchitecture: str) -> str:
     """Return the microarchitecture of archspec that is nearest."""
-    likes = {other['microarchitecture']: other['like'] for other in table('cpu-models')['others']}
+    likes = {other['microarchitecture']: other['like'] for other in _table()['others']}
     return str(likes.get(microarchitecture, microarchitecture))
+
+
+def _table() -> Any:
+    return packaged('ironic_traits.matching', 'cpu_models.yaml')
 
 
 def _orders(word: str) -> Iterator[int]:
@@ -131,6 +134,6 @@ def _x86(eax: int, vendor: str) -> CpuModel | None:
 
 def _arm(number: int) -> CpuModel | None:
     """Return the model by MIDR_EL1, or by the id of the SoC."""
-    parts: Mapping[str, Any] = {entry['id']: entry['microarchitecture'] for entry in table('cpu-models')['parts']}
+    parts: Mapping[str, Any] = {entry['id']: entry['microarchitecture'] for entry in _table()['parts']}
     ids = (f'{number >> 24:02x}:{number >> 4 & 0xFFF:03x}', f'{number >> 16:04x}:{number & 0xFFFF:04x}')
     return next((CpuModel(parts[each]) for each in ids if each in parts), None)

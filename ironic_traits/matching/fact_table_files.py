@@ -1,4 +1,4 @@
-"""The tables of ``fact_tables``: what follows from facts."""
+"""Tables in the packages: what follows from facts."""
 
 import functools
 import importlib.resources
@@ -8,7 +8,11 @@ import yaml
 
 
 @functools.cache
+def packaged(package: str, path: str) -> Any:
+    """Return a YAML document that ships in a package."""
+    return yaml.safe_load(importlib.resources.files(package).joinpath(path).read_text('utf-8'))
+
+
 def table(name: str) -> Any:
-    """Return a table of the package."""
-    text = importlib.resources.files('ironic_traits.matching').joinpath(f'fact_tables/{name}.yaml').read_text('utf-8')
-    return yaml.safe_load(text)
+    """Return a table of traits."""
+    return packaged('ironic_traits.matching', f'fact_tables/{name}.yaml')

@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ironic_traits.deploy.inspection_data import normal_mac
+from oslo_utils import netutils
+
 from ironic_traits.redfish.machines import Found, Machine
 from ironic_traits.redfish.trees import ROOT, inner, is_there, link, number, objects, text
 
@@ -66,7 +67,10 @@ def _disk(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a disk as the ramdisk describes it; {} for an empty bay. Unknown media have no ``rotational``."""
     size = number(document, 'CapacityBytes') or number(document, 'CapacityMiB') * 2**20
     disk = _filled(
-        model=text(document, 'Model'), serial=text(document, 'SerialNumber'), size=size, media=text(document, 'MediaType')
+        model=text(document, 'Model'),
+        serial=text(document, 'SerialNumber'),
+        size=size,
+        media=text(document, 'MediaType'),
     )
     if not disk:
         return {}
@@ -96,8 +100,8 @@ def nics(machine: Machine) -> Found:
     found: dict[str, dict[str, Any]] = {}
     for source in (_ethernet_interfaces, _adapter_functions):
         for document in source(machine):
-            mac = normal_mac(text(document, 'PermanentMACAddress', 'MACAddress').replace('-', ':'))
-            if mac and mac != '00:00:00:00:00:00' and is_there(document):
+            mac = text(document, 'PermanentMACAddress', 'MACAddress').replace('-', ':').lower()
+            if netutils.is_valid_mac(mac) and mac.strip('0:') and is_there(document):
                 found.setdefault(mac, _nic(document, mac))
         if found:
             break

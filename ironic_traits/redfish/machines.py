@@ -30,8 +30,8 @@ class Found:
 class Machine:
     """A System, and others of the BMC that belong to the same machine: the trays of a host, or the host of a tray.
 
-    Two Systems that can boot are two machines. NVIDIA's BMCs do not link the chassis of the tray to that of the host: if
-    only one System can boot, the others are a part of it.
+    Two Systems that can boot are two machines. NVIDIA's BMCs do not link the chassis of the tray to that of the host:
+    if only one System can boot, the others are a part of it.
 
     :ivar path: the path of the System.
     """

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ironic_traits.matching.fact_table_files import table
+from ironic_traits.matching.fact_table_files import packaged
 from ironic_traits.redfish.machines import Found, Machine
 from ironic_traits.redfish.trees import inner, link, objects, text
 
@@ -77,7 +77,7 @@ def _attributes(machine: Machine) -> dict[str, Any]:
 
 def _switches(attributes: Mapping[str, Any]) -> dict[str, bool]:
     found: dict[str, bool] = {}
-    words = table('bios-switches')
+    words = _table()
     for entry in words['switches']:
         for value in _values(attributes, entry['name']):
             if value in entry.get('set', words['set']):
@@ -88,12 +88,16 @@ def _switches(attributes: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _boot_mode(attributes: Mapping[str, Any]) -> str:
-    for entry in table('bios-switches')['boot_modes']:
+    for entry in _table()['boot_modes']:
         for value in _values(attributes, entry['name']):
             for mode in ('uefi', 'bios'):
                 if value in entry[mode]:
                     return mode
     return ''
+
+
+def _table() -> Any:
+    return packaged('ironic_traits.redfish', 'bios_switches.yaml')
 
 
 def _values(attributes: Mapping[str, Any], name: str) -> Iterator[str]:

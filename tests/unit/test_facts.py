@@ -6,7 +6,7 @@ import importlib.resources
 import pytest
 
 from ironic_traits.deploy import lldp
-from ironic_traits.matching import facts, pci_names, trait_names, traits
+from ironic_traits.matching import fact_maps, facts, pci_names, trait_names, traits
 from ironic_traits.matching.facts import NodeFacts
 from tests.support import real_cpus, yaml_files
 
@@ -15,7 +15,7 @@ FEATURES = dict((part.strip() for part in line.split(':', 1)) for line in ETHTOO
 
 
 def result(name, inventory, **plugin_data):
-    return facts.MAPS[name](NodeFacts(inventory, plugin_data))
+    return fact_maps.MAPS[name](NodeFacts(inventory, plugin_data))
 
 
 def traits_of(name, inventory, **plugin_data):
@@ -205,7 +205,7 @@ def test_names_of_pci_devices(tmp_path, monkeypatch):
         assert traits_of('pci', {}, pci_devices=[device, other]) == expected
 
 
-@pytest.mark.parametrize('name', facts.MAPS)
+@pytest.mark.parametrize('name', fact_maps.MAPS)
 @pytest.mark.parametrize('value', [None, 5, 'x', [], {}, [None], [[]], [{}], {'x': None}, {'0': [1]}, True])
 def test_facts_of_another_shape_give_no_traits(name, value):
     keys = ('cpu', 'disks', 'interfaces', 'boot', 'system_vendor', 'pci_devices', 'data', 'extra')

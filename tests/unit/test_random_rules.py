@@ -5,7 +5,7 @@ import contextlib
 import hypothesis
 from hypothesis import strategies
 
-from ironic_traits.matching import facts, traits
+from ironic_traits.matching import fact_maps, traits
 from ironic_traits.matching.rules import inspection_rules, inspector_rules, rule_actions, rule_conditions
 from ironic_traits.matching.rules import rule_evaluation as evaluation
 from ironic_traits.matching.rules.inspection_rules import InvalidRules
@@ -51,7 +51,7 @@ def part(operators, *more):
 
 CONDITIONS = part(rule_conditions.OPERATORS, 'multiple')
 #: Add the names of maps, because random values seldom match one.
-ACTIONS = part(rule_actions.OPERATORS) | strategies.sampled_from(sorted(facts.MAPS)).map(
+ACTIONS = part(rule_actions.OPERATORS) | strategies.sampled_from(sorted(fact_maps.MAPS)).map(
     lambda name: {'op': 'add-traits', 'args': {'map': name}}
 )
 RULES = strategies.fixed_dictionaries(

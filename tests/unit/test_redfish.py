@@ -1,0 +1,274 @@
+"""Facts from Redfish documents: what is found, and what is not when documents are missing or wrong."""
+
+import copy
+import json
+import pathlib
+import tarfile
+
+import hypothesis
+import pytest
+from hypothesis import strategies
+
+from ironic_traits.matching.rules import rule_evaluation
+from ironic_traits.redfish import inspections, trees
+from ironic_traits.redfish.trees import DirectoryTree, Unreadable
+from tests.support.redfish_trees import V1, Documents, collection, gpus, rows, to, traits
+
+ONE = '/Systems/1'
+#: Where the archive with the trees of real machines may be.
+ARCHIVES = [parent / 'shared/redfish/trees.tar.xz' for parent in pathlib.Path(__file__).parents]
+
+
+def server(**changes):
+    """A server with a GPU that is the first of its processors."""
+    system = {
+        'Manufacturer': ' Acme ', 'Model': 'R1', 'SerialNumber': 'S1', 'BiosVersion': '1.2', 'UUID': 'u-1',
+        'Boot': {'BootSourceOverrideMode': 'UEFI'},
+        'MemorySummary': {'TotalSystemMemoryGiB': 64},
+        'ProcessorSummary': {'Model': 'NVIDIA H100 PCIe'},
+        'TrustedModules': [{'InterfaceType': 'TPM2_0', 'Status': {'State': 'Enabled'}}],
+        **{name: to(f'{ONE}/{name}') for name in ('Processors', 'Memory', 'Storage', 'EthernetInterfaces', 'Bios',
+                                                  'SecureBoot')},
+        'PCIeFunctions': [to('/f/0'), to('/f/1'), to('/f/2')],
+    }  # fmt: skip
+    cpu = {'ProcessorType': 'CPU', 'Model': 'Intel(R) Xeon(R) Gold 6354', 'InstructionSet': 'x86-64',
+           'ProcessorId': {'IdentificationRegisters': '0x000606A6'}, 'TotalCores': 18, 'TotalThreads': 36}  # fmt: skip
+    return Documents(
+        {
+            **collection('/Systems', **{'1': system}),
+            **collection(f'{ONE}/Processors', g={'ProcessorType': 'GPU', 'Model': 'NVIDIA H100 PCIe'}, c0=cpu, c1=cpu),
+            **collection(f'{ONE}/Memory', a={'CapacityMiB': 32768}, b={'Status': {'State': 'Absent'}}),
+            **collection(f'{ONE}/Storage', s={'Drives': [to('/d/0'), to('/d/1'), to('/d/2'), to('/d/0')]}),
+            '/d/0': {'Id': 'd0', 'Model': 'M', 'CapacityBytes': 10**12, 'MediaType': 'SSD', 'Protocol': 'NVMe'},
+            '/d/1': {'Id': 'd1', 'Model': 'N', 'CapacityBytes': 10**12},
+            '/d/2': {'Id': 'bay', 'Name': 'empty'},
+            **collection(
+                f'{ONE}/EthernetInterfaces',
+                n={'PermanentMACAddress': 'AA:BB:CC:00:00:01', 'SpeedMbps': 25000, 'LinkStatus': 'LinkUp'},
+                v={'MACAddress': 'AA:BB:CC:00:00:02', 'Links': {'RelatedInterfaces': [to('/n')]}},
+                m={'MACAddress': 'AA:BB:CC:00:00:03', 'Links': {'HostInterface': to('/m')}},
+                x={'MACAddress': 'Not Available'},
+            ),
+            f'{ONE}/Bios': {
+                'Attributes': {'ProcVirtualization': 'Enabled', 'LogicalProc': 'Disabled', 'Pwd': 'secret'}
+            },
+            f'{ONE}/SecureBoot': {'SecureBootCurrentBoot': 'Enabled'},
+            '/f/0': {'VendorId': '0x10de', 'DeviceId': '0x2331', 'ClassCode': '0x030200'},
+            '/f/1': {'VendorId': '4139', 'DeviceId': '1336', 'ClassCode': '3', 'DeviceClass': 'DisplayController'},
+            '/f/2': {'Status': {'State': 'Absent'}},
+            '/UpdateService': {'FirmwareInventory': to('/UpdateService/F')},
+            **collection('/UpdateService/F', b={'Name': 'BIOS', 'Version': '1.2'}, c={'Name': 'no version'}),
+            **changes,
+        }
+    )
+
+
+def test_a_server():
+    found = inspections.inspect(server(), V1 + ONE)
+    assert found.unread == {}
+    assert found.inventory == {
+        'system_vendor': {'manufacturer': 'Acme', 'product_name': 'R1', 'serial_number': 'S1',
+                          'firmware': {'version': '1.2'}},
+        'cpu': {'model_name': 'Intel(R) Xeon(R) Gold 6354', 'count': 72, 'core_count': 36, 'socket_count': 2,
+                'architecture': 'x86_64'},
+        'boot': {'current_boot_mode': 'uefi'},
+        'interfaces': [{'name': 'n', 'mac_address': 'aa:bb:cc:00:00:01', 'speed_mbps': 25000, 'has_carrier': True}],
+        'disks': [{'name': 'd0', 'model': 'M', 'size': 10**12, 'protocol': 'NVMe', 'rotational': False},
+                  {'name': 'd1', 'model': 'N', 'size': 10**12}],
+        'memory': {'physical_mb': 65536, 'total': 2**36},
+    }  # fmt: skip
+    assert found.plugin_data['pci_devices'] == [
+        {'vendor_id': '10de', 'product_id': '2331', 'class': '030200'},
+        {'vendor_id': '102b', 'product_id': '0538', 'class': 'DisplayController'},
+    ]
+    assert found.plugin_data['redfish'] == {
+        'system': V1 + ONE, 'uuid': 'u-1', 'secure_boot': True,
+        'cpu': {'microarchitecture': 'icelake', 'family': 6, 'model': 106, 'stepping': 6},
+        'accelerators': [{'type': 'GPU', 'model': 'NVIDIA H100 PCIe'}],
+        'tpm': {'present': True, 'version': '2.0', 'enabled': True},
+        'bios': {'ProcVirtualization': 'Enabled', 'LogicalProc': 'Disabled'},
+        'switches': {'virtualization': True, 'smt': False},
+        'memory': [{'name': 'a', 'capacity_mib': 32768}],
+        'firmware': [{'name': 'BIOS', 'version': '1.2'}],
+    }  # fmt: skip
+
+
+def test_its_traits():
+    found = set(traits(inspections.inspect(server(), V1 + ONE)))
+    assert len(found) >= 40
+    assert found >= {'HW_ARCH_X86_64', 'HW_CPU_X86_AVX512VNNI', 'HW_CPU_X86_VMX', 'CUSTOM_GPU_NVIDIA_H100',
+                     'CUSTOM_TPM_2_0', 'CUSTOM_SECURE_BOOT', 'CUSTOM_STORAGE_NVME', 'STORAGE_DISK_SSD'}  # fmt: skip
+    # SMT is switched off, and the other disk is of an unknown kind.
+    assert not found & {'HW_CPU_HYPERTHREADING', 'STORAGE_DISK_HDD', 'HW_CPU_X86_SGX'}
+
+
+@pytest.mark.parametrize(('path', 'parts'), [
+    (f'{ONE}/Processors', ['processors']),
+    (f'{ONE}/Memory', ['memory']),
+    (f'{ONE}/Storage', ['storage']),
+    ('/d/1', ['storage']),
+    (f'{ONE}/EthernetInterfaces', ['nics']),
+    (f'{ONE}/Bios', ['boot mode', 'bios']),
+    (f'{ONE}/SecureBoot', ['secure boot']),
+    ('/f/1', ['pci']),
+    ('/UpdateService', ['firmware']),
+])  # fmt: skip
+def test_a_part_fails_alone(path, parts):
+    tree = server()
+    del tree[path]
+    found = inspections.inspect(tree, V1 + ONE)
+    assert found.unread == dict.fromkeys(parts, f"There is no document '{V1}{path}'.")
+    whole = inspections.inspect(server(), V1 + ONE)
+    assert len(found.inventory) + len(found.plugin_data['redfish']) >= len(whole.inventory) + 10 - len(parts)
+
+
+def test_a_system_that_cannot_be_read():
+    with pytest.raises(Unreadable, match='no document'):
+        inspections.inspect(server(), f'{V1}/Systems/2')
+
+
+@pytest.mark.parametrize('page', [
+    {'Members@odata.nextLink': f'{V1}{ONE}/Storage'},
+    {'Members@odata.nextLink': f'{V1}{ONE}/Storage/', 'Members': [to(f'{ONE}/Storage')] * 2000},
+    {'Members': [to('/Systems'), to(ONE)]},
+])  # fmt: skip
+def test_circles_end(page):
+    found = inspections.inspect(server(**{f'{ONE}/Storage': page}), V1 + ONE)
+    assert found.inventory['disks'] == []
+
+
+def test_a_collection_without_an_end():
+    class Endless(Documents):
+        def get(self, path):
+            if '/Memory' not in path:
+                return super().get(path)
+            return {'Members': [], 'Members@odata.nextLink': f'{path}/x'}
+
+    found = inspections.inspect(Endless(server()), V1 + ONE)
+    assert found.unread == {'memory': "The collection 'Memory' does not end."}
+
+
+def test_more_documents_than_any_machine_has(monkeypatch):
+    monkeypatch.setattr(trees, 'MAX_DOCUMENTS', 12)
+    found = inspections.inspect(server(), V1 + ONE)
+    assert 'processors' not in found.unread
+    assert found.unread['firmware'] == 'The BMC has more than 12 documents.'
+
+
+@pytest.mark.parametrize('path', ['http://other/redfish/v1/x', '//other/redfish', '/etc/passwd', '/redfish/v10'])
+def test_links_that_lead_elsewhere(path):
+    tree = server()
+    tree[ONE] = tree[ONE] | {'Memory': {'@odata.id': path}}
+    assert 'leads elsewhere' in inspections.inspect(tree, V1 + ONE).unread['memory']
+
+
+def tray(**links):
+    """A host whose BMC has another System with the GPUs."""
+    tree = server()
+    tree['/Systems'] = {'Members': [to(ONE), to('/Systems/tray')]}
+    tree['/Systems/tray'] = {'Id': 'tray', 'Processors': to('/Systems/tray/Processors'), 'Links': links}
+    gpu = {'ProcessorType': 'GPU', 'Model': 'MI300X', 'Manufacturer': 'AMD'}
+    return Documents(tree | collection('/Systems/tray/Processors', a=gpu, b=gpu))
+
+
+def test_a_host_and_its_tray():
+    assert gpus(inspections.inspect(tray(), V1 + ONE)) == 3
+    found = inspections.inspect(tray(), f'{V1}/Systems/tray')
+    assert found.inventory['cpu']['architecture'] == 'x86_64'
+    assert 'CUSTOM_GPU_AMD_MI300X' in traits(found)
+
+
+def test_two_machines_in_one_chassis_are_not_one():
+    tree = server()
+    tree['/Systems'] = {'Members': [to(ONE), to('/Systems/2')]}
+    tree[ONE] = tree[ONE] | {'Links': {'Chassis': [to('/Chassis/1')]}}
+    tree['/Chassis/1'] = {'Id': '1', 'Links': {'ContainedBy': to('/Chassis/1')}}
+    tree['/Systems/2'] = {**tree[ONE], 'Processors': to('/p2')}
+    tree.update(collection('/p2', g={'ProcessorType': 'GPU', 'Model': 'MI300X'}))
+    assert gpus(inspections.inspect(tree, V1 + ONE)) == 1
+    assert inspections.inspect(tree, f'{V1}/Systems/2').inventory['cpu'] == {}
+
+
+WRONG = strategies.sampled_from(
+    [None, True, -1, 0, 1.5, float('nan'), float('inf'), 10**400, '', 'x' * 70_000, 'N/A', '\ud800', [], {}, [[]], [None],
+     {'@odata.id': 5}, {'@odata.id': V1 + ONE}, [{'@odata.id': None}], [{'@odata.id': V1 + ONE}] * 3, {'State': []}]
+)  # fmt: skip
+
+
+def places(value, path=()):
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield from places(each, (*path, key))
+
+
+@hypothesis.settings(max_examples=400, deadline=None)
+@hypothesis.given(strategies.data())
+def test_values_of_any_type(data):
+    """Whatever is in the documents: a result, which rules can read."""
+    tree = copy.deepcopy(dict(tray()))
+    for _ in range(data.draw(strategies.integers(1, 4))):
+        *above, key = data.draw(strategies.sampled_from([path for path in places(tree) if len(path) > 1]))
+        holder = tree
+        for step in above:
+            holder = holder[step]
+        holder[key] = data.draw(WRONG)
+    tree = Documents(tree)
+    try:
+        found = inspections.inspect(tree, V1 + ONE)
+    except Unreadable:
+        return
+    rule_evaluation.facts_of(found.document)
+    traits(found)
+
+
+@pytest.fixture(scope='module')
+def archive(tmp_path_factory):
+    """The directory with the trees of real machines."""
+    path = next((path for path in ARCHIVES if path.is_file()), None)
+    if path is None:
+        pytest.skip('the archive with the trees of real machines is not here')
+    directory = tmp_path_factory.mktemp('trees')
+    with tarfile.open(path) as file:
+        file.extractall(directory, filter='data')
+    return directory / 'trees'
+
+
+#: {(tree, System): (microarchitecture, architecture, GPUs, disks, NICs)}, checked by eye.
+REAL = {
+    ('DL325', '1'): ('zen2', 'x86_64', 0, 0, 4),
+    ('EX235n', 'Node0'): ('zen3', 'x86_64', 4, 0, 1),
+    ('EX420', 'Node1'): ('sapphirerapids', 'x86_64', 0, 0, 1),
+    ('EX4252', 'Node3'): ('zen4', 'x86_64', 0, 0, 1),
+    ('Intel', 'QSBP74100021'): ('skylake_avx512', 'x86_64', 0, 0, 0),
+    ('XL675d_A100', '1'): ('zen2', 'x86_64', 8, 1, 6),
+    ('contoso_rackmount1', '437XR1138R2'): (None, 'x86_64', 0, 2, 2),
+    ('dell', 'System.Embedded.1'): ('icelake', 'x86_64', 1, 3, 5),
+    ('hpe', '1'): ('zen3', 'x86_64', 0, 18, 7),
+    ('lenovo', '1'): ('icelake', 'x86_64', 8, 4, 4),
+    ('nvidia_dpu', 'Bluefield'): ('cortex_a78', 'aarch64', 0, 0, 3),
+    ('nvidia_gb200', 'System_0'): ('neoverse_v2', 'aarch64', 4, 9, 0),
+    ('nvidia_viking', 'DGX'): ('sapphirerapids', 'x86_64', 8, 15, 5),
+}
+
+
+def test_real_machines(archive):
+    found = {row[:2]: row[2:] for row in rows(archive)}
+    assert len(found) == 24
+    assert {key: (row[3], row[4], row[5], row[6], row[8]) for key, row in found.items() if key in REAL} == REAL
+    for row in (row for row in found.values() if len(row) > 1):
+        assert row[3] is None or row[3] == 'cortex_a78' or row[12] >= 20
+        assert 'A100' not in str(row[2]) and 'H100' not in str(row[2])
+
+
+def test_a_directory(tmp_path):
+    for path, document in server().items():
+        (tmp_path / path.strip('/')).mkdir(parents=True)
+        (tmp_path / path.strip('/') / 'index.json').write_text(json.dumps(document))
+    (tmp_path / 'index.json').write_text('{}')
+    tree = DirectoryTree(tmp_path)
+    assert inspections.inspect(tree, V1 + ONE) == inspections.inspect(server(), V1 + ONE)
+    assert inspections.systems(tree) == [V1 + ONE]
+    (tmp_path / 'Systems/1/index.json').write_text('[')
+    with pytest.raises(Unreadable, match='no JSON'):
+        inspections.inspect(tree, V1 + ONE)
