@@ -26,7 +26,7 @@ def processors(machine: Machine) -> Found:
     host = [each for _, each in machine.reader.members(machine.system, 'Processors') if is_there(each)]
     cpus = [each for each in host if _is_cpu(each)]
     others = [each for each in documents if _is_cpu(each)]
-    model, name = _identified([*cpus, *others], _summary_name(machine, accelerators))
+    model, name = _identified([*cpus, *others], _summary_name(machine))
     if not cpus and not others:  # such as the BMC of a DPU
         model = cpu_models.by_name(text(machine.system, 'Model'))
     architecture = _architecture(cpus or others, model)
@@ -38,7 +38,7 @@ def processors(machine: Machine) -> Found:
 
 def _is_cpu(document: Mapping[str, Any]) -> bool:
     kind = text(document, 'ProcessorType')
-    return kind == 'CPU' or (not kind and bool(document.keys() & {'ProcessorId', 'InstructionSet', 'TotalCores'}))
+    return kind == 'CPU' or (not kind and bool(document.keys() & {'ProcessorId', 'InstructionSet'}))
 
 
 def _identified(cpus: Sequence[Mapping[str, Any]], summary: str) -> tuple[CpuModel | None, str]:
@@ -83,10 +83,11 @@ def _integer(value: Any) -> int | None:
         return None
 
 
-def _summary_name(machine: Machine, accelerators: Sequence[Mapping[str, Any]]) -> str:
-    """Return the name in the summary, unless it is that of an accelerator."""
+def _summary_name(machine: Machine) -> str:
+    """Return the name in the summary, if it is that of a known CPU: some BMCs have that of a GPU there."""
     name = text(inner(machine.system, 'ProcessorSummary'), 'Model')
-    return '' if name in {text(each, 'Model') for each in accelerators} else name
+    found = cpu_models.by_name(name)
+    return name if found and found.microarchitecture not in _GENERIC else ''
 
 
 def _architecture(cpus: Sequence[Mapping[str, Any]], model: CpuModel | None) -> str:

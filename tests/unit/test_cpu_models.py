@@ -1,6 +1,7 @@
 """The microarchitecture of a processor, by what a BMC shows of it."""
 
 import doctest
+import itertools
 import re
 
 import pytest
@@ -77,7 +78,7 @@ def test_each_microarchitecture_of_the_table_is_known():
 
 def test_a_descendant_can_do_what_its_ancestors_can():
     chain = ('sandybridge', 'ivybridge', 'haswell', 'broadwell', 'skylake_avx512', 'cascadelake', 'cooperlake')
-    for before, after in zip(chain, chain[1:], strict=False):
+    for before, after in itertools.pairwise(chain):
         assert cpu_models.flags(before) <= cpu_models.flags(after)
     assert 'avx512_bf16' in cpu_models.flags('cooperlake')
 

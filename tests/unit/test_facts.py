@@ -6,7 +6,7 @@ import importlib.resources
 import pytest
 
 from ironic_traits.deploy import lldp
-from ironic_traits.matching import fact_maps, facts, pci_names, trait_names, traits
+from ironic_traits.matching import fact_maps, pci_names, trait_names, traits
 from ironic_traits.matching.facts import NodeFacts
 from tests.support import real_cpus, yaml_files
 
