@@ -1,6 +1,7 @@
 """Memory, disks, network interfaces and PCI devices."""
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,6 +9,9 @@ from oslo_utils import netutils
 
 from ironic_traits.redfish.machines import Found, Machine
 from ironic_traits.redfish.trees import ROOT, inner, is_there, link, number, objects, text
+
+#: Names of media that a BMC shows to the machine.
+_VIRTUAL = re.compile('virtual.*(cdrom|disk|floppy|media)', re.I)
 
 
 def memory(machine: Machine) -> Found:
@@ -64,7 +68,7 @@ def _smart_drives(machine: Machine) -> Iterator[Mapping[str, Any]]:
 
 
 def _disk(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a disk as the ramdisk describes it; {} for an empty bay. Unknown media have no ``rotational``."""
+    """Return a disk as the ramdisk describes it; {} for an empty bay or virtual media. Unknown media have no ``rotational``."""
     size = number(document, 'CapacityBytes') or number(document, 'CapacityMiB') * 2**20
     disk = _filled(
         model=text(document, 'Model'),
@@ -72,7 +76,7 @@ def _disk(document: Mapping[str, Any]) -> dict[str, Any]:
         size=size,
         media=text(document, 'MediaType'),
     )
-    if not disk:
+    if not disk or _VIRTUAL.match(disk.get('model', '')):
         return {}
     protocol = 'NVMe' if _is_nvme(document) else text(document, 'Protocol', 'InterfaceType')
     disk |= _filled(

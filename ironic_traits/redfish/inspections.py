@@ -8,19 +8,31 @@ from ironic_traits.redfish import hardware, machines, processors, settings
 from ironic_traits.redfish.machines import Found, Machine
 from ironic_traits.redfish.trees import Reader, Tree, Unreadable
 
-#: {part: function that returns what it found}. The first ones matter most if a BMC has too many documents.
-PARTS: Mapping[str, Callable[[Machine], Found]] = {
-    'identity': settings.identity,
-    'processors': processors.processors,
-    'boot mode': settings.boot_mode,
-    'secure boot': settings.secure_boot,
-    'tpm': settings.tpm,
-    'bios': settings.bios,
-    'nics': hardware.nics,
-    'storage': hardware.storage,
-    'memory': hardware.memory,
-    'pci': hardware.pci,
-    'firmware': hardware.firmware_versions,
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A part of what a BMC shows.
+
+    :ivar facts: the keys that it fills, of the inventory (``inventory.cpu``), of the plugin data, and of ``redfish``.
+    """
+
+    read: Callable[[Machine], Found]
+    facts: tuple[str, ...]
+
+
+#: {name: part}. The first ones matter most if a BMC has too many documents.
+PARTS: Mapping[str, Part] = {
+    'identity': Part(settings.identity, ('inventory.system_vendor', 'redfish.system', 'redfish.uuid')),
+    'processors': Part(processors.processors, ('inventory.cpu', 'redfish.cpu', 'redfish.accelerators')),
+    'boot mode': Part(settings.boot_mode, ('inventory.boot',)),
+    'secure boot': Part(settings.secure_boot, ('redfish.secure_boot',)),
+    'tpm': Part(settings.tpm, ('redfish.tpm',)),
+    'bios': Part(settings.bios, ('redfish.bios', 'redfish.switches')),
+    'nics': Part(hardware.nics, ('inventory.interfaces',)),
+    'storage': Part(hardware.storage, ('inventory.disks',)),
+    'memory': Part(hardware.memory, ('inventory.memory', 'redfish.memory')),
+    'pci': Part(hardware.pci, ('plugin_data.pci_devices',)),
+    'firmware': Part(hardware.firmware_versions, ('redfish.firmware',)),
 }
 
 
@@ -59,17 +71,38 @@ def inspect(tree: Tree, path: str) -> Inspection:
     reader = Reader(tree)
     machine = machines.machine(reader, path)
     result = Inspection({}, {'redfish': {}}, {})
-    for part, read in PARTS.items():
+    for name, part in PARTS.items():
         reader.begin_part()
         try:
-            found = read(machine)
+            found = part.read(machine)
         except Unreadable as error:
-            result.unread[part] = str(error)
+            result.unread[name] = str(error)
             continue
         _keep(found, result)
         if reader.problems:
-            result.unread[part] = ' '.join(reader.problems)
+            result.unread[name] = ' '.join(reader.problems)
     return result
+
+
+def keep_unread(found: Inspection, before: Inspection) -> Inspection:
+    """Return what an inspection found; for the parts that it could not read, what an earlier one found."""
+    sections = _sections(found)
+    for name in found.unread:
+        for place in PARTS[name].facts:
+            section, _, key = place.partition('.')
+            if key in _sections(before)[section]:
+                sections[section] = sections[section] | {key: _sections(before)[section][key]}
+    plugin_data = sections['plugin_data'] | {'redfish': sections['redfish']}
+    return Inspection(sections['inventory'], plugin_data, found.unread)
+
+
+def _sections(inspection: Inspection) -> dict[str, dict[str, Any]]:
+    plugin_data = inspection.plugin_data
+    return {
+        'inventory': inspection.inventory,
+        'plugin_data': plugin_data,
+        'redfish': plugin_data['redfish'],
+    }
 
 
 def _keep(found: Found, result: Inspection) -> None:

@@ -38,10 +38,11 @@ def server(**changes):
             **collection('/Systems', **{'1': system}),
             **collection(f'{ONE}/Processors', g={'ProcessorType': 'GPU', 'Model': 'NVIDIA H100 PCIe'}, c0=cpu, c1=cpu),
             **collection(f'{ONE}/Memory', a={'CapacityMiB': 32768}, b={'Status': {'State': 'Absent'}}),
-            **collection(f'{ONE}/Storage', s={'Drives': [to('/d/0'), to('/d/1'), to('/d/2'), to('/d/0')]}),
+            **collection(f'{ONE}/Storage', s={'Drives': [to('/d/0'), to('/d/1'), to('/d/2'), to('/d/3'), to('/d/0')]}),
             '/d/0': {'Id': 'd0', 'Model': 'M', 'CapacityBytes': 10**12, 'MediaType': 'SSD', 'Protocol': 'NVMe'},
             '/d/1': {'Id': 'd1', 'Model': 'N', 'CapacityBytes': 10**12},
             '/d/2': {'Id': 'bay', 'Name': 'empty'},
+            '/d/3': {'Id': 'usb', 'Model': 'Virtual HDisk Device', 'CapacityBytes': 2048},
             **collection(
                 f'{ONE}/EthernetInterfaces',
                 n={'PermanentMACAddress': 'AA:BB:CC:00:00:01', 'SpeedMbps': 25000, 'LinkStatus': 'LinkUp'},
@@ -123,6 +124,17 @@ def test_a_part_fails_alone(path, parts, changed):
         for each in (whole, found)
     )
     assert {name for name, value in before if (name, value) not in after} - {'redfish'} == changed
+    kept = inspections.keep_unread(found, whole)
+    assert kept.document == whole.document
+    assert traits(kept) == traits(whole)
+
+
+def test_each_part_fills_its_facts_only():
+    found = inspections.inspect(server(), V1 + ONE)
+    filled = {f'inventory.{name}' for name in found.inventory} | {'plugin_data.pci_devices'}
+    filled |= {f'redfish.{name}' for name in found.plugin_data['redfish']}
+    listed = [place for part in inspections.PARTS.values() for place in part.facts]
+    assert sorted(listed) == sorted(filled)
 
 
 def test_a_system_that_cannot_be_read():
@@ -252,7 +264,7 @@ REAL = {
     ('lenovo', '1'): ('icelake', 'x86_64', 8, 4, 4),
     ('nvidia_dpu', 'Bluefield'): ('cortex_a78', 'aarch64', 0, 0, 3),
     ('nvidia_gb200', 'System_0'): ('neoverse_v2', 'aarch64', 4, 9, 0),
-    ('nvidia_viking', 'DGX'): ('sapphirerapids', 'x86_64', 8, 15, 5),
+    ('nvidia_viking', 'DGX'): ('sapphirerapids', 'x86_64', 8, 10, 5),
 }
 
 
