@@ -32,14 +32,14 @@ def by_signature(text: str, vendor: str) -> CpuModel | None:
     BMCs show EAX alone, EAX and EDX, EDX and EAX, each with or without its halves swapped or its bytes reversed, with
     dashes in it, or with text in front. Only one of these gives a known processor.
 
-    :param vendor: ``intel``, ``amd``, or ``''``.
+    :param vendor: ``intel``, ``amd``, or ``''`` if it is another one or unknown.
     """
     digits = re.sub('[^0-9a-f]', '', text.lower().removeprefix('0x'))
     if not 4 <= len(digits) <= 32:
         return None
     words = [digits] if len(digits) <= 8 else [digits[-16:-8], digits[-8:], digits[:8]]
     numbers = [number for word in words for number in _orders(word.rjust(8, '0'))]
-    x86 = (_x86(number, vendor) for number in numbers if vendor)
+    x86 = (_x86(number, each) for number in numbers for each in ((vendor,) if vendor else ('intel', 'amd')))
     arm = (_arm(number) for number in numbers if not vendor)
     return next((found for found in (*x86, *arm) if found), None)
 

@@ -68,7 +68,10 @@ def _smart_drives(machine: Machine) -> Iterator[Mapping[str, Any]]:
 
 
 def _disk(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a disk as the ramdisk describes it; {} for an empty bay or virtual media. Unknown media have no ``rotational``."""
+    """Return a disk as the ramdisk describes it; {} for an empty bay and for virtual media.
+
+    A disk of an unknown kind has no ``rotational``.
+    """
     size = number(document, 'CapacityBytes') or number(document, 'CapacityMiB') * 2**20
     disk = _filled(
         model=text(document, 'Model'),

@@ -6,7 +6,7 @@ from typing import Any
 
 from ironic_traits.matching.fact_table_files import packaged
 from ironic_traits.redfish.machines import Found, Machine
-from ironic_traits.redfish.trees import inner, link, objects, text
+from ironic_traits.redfish.trees import inner, link, objects, printable, text
 
 #: Maximum number of attributes of the BIOS.
 MAX_ATTRIBUTES = 2000
@@ -70,8 +70,12 @@ def _attributes(machine: Machine) -> dict[str, Any]:
     found = {}
     for name, value in list(inner(document, 'Attributes').items())[:MAX_ATTRIBUTES]:
         value = value.get('current_value') if isinstance(value, dict) else value
-        if isinstance(value, str | int | float) and not re.search('password|pwd', name, re.I):
-            found[name] = value[:255] if isinstance(value, str) else value
+        if isinstance(value, str):
+            value = printable(value)
+        elif not isinstance(value, int | float) or not -(2**53) < value < 2**53:
+            continue
+        if not re.search('password|pwd', name, re.I):
+            found[printable(name)] = value
     return found
 
 

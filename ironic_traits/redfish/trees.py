@@ -8,6 +8,8 @@ from typing import Any, Protocol
 ROOT = '/redfish/v1'
 #: Maximum number of documents that one inspection reads, of members of a collection, and of pages of a collection.
 MAX_DOCUMENTS, MAX_MEMBERS, MAX_PAGES = 1500, 1000, 50
+#: Maximum number of characters of a text.
+MAX_TEXT = 255
 #: Maximum number of problems that a part names.
 MAX_PROBLEMS = 3
 
@@ -156,9 +158,15 @@ def text(document: Mapping[str, Any], *names: str) -> str:
     """Return the first of the properties that is text, without spaces around it; '' if none is."""
     for name in names:
         value = document.get(name)
-        if isinstance(value, str) and value.strip().lower() not in ('', 'n/a', 'none', 'null', 'not available'):
-            return value.strip()[:255]
+        found = printable(value) if isinstance(value, str) else ''
+        if found.lower() not in ('', 'n/a', 'none', 'null', 'not available'):
+            return found
     return ''
+
+
+def printable(value: str) -> str:
+    """Return text without what databases refuse, such as NUL and half characters, and not too long."""
+    return ''.join(each for each in value[:MAX_TEXT] if each.isprintable()).strip()
 
 
 def number(document: Mapping[str, Any], *names: str) -> int:

@@ -235,6 +235,7 @@ def test_values_of_any_type(data):
     except Unreadable:
         return
     rule_evaluation.facts_of(found.document)
+    json.dumps(found.document, allow_nan=False).encode()
     traits(found)
 
 
