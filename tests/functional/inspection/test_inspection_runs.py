@@ -34,6 +34,7 @@ def test_an_inspection_gives_traits(app, client):
     assert state(client, uuid) == ('manageable', None)
     assert sources(client, uuid) == {
         'HW_ARCH_X86_64': ['rule:standard.architecture'],
+        'CUSTOM_BOOT_MODE_UEFI': ['rule:standard.firmware-settings'],
         'HW_CPU_X86_AESNI': ['rule:standard.cpu-flags'],
         'HW_CPU_X86_AVX2': ['rule:standard.cpu-flags'],
         'HW_CPU_X86_INTEL_VMX': ['rule:standard.cpu-flags'],

@@ -3,13 +3,14 @@
 import pytest
 
 from ironic_traits.inventory.inspection import rule_applications, rule_previews
+from ironic_traits.matching.rules.inspection_rules import standard
 from tests.support.client import message
 from tests.support.rule_runs import DATA, add, data, expect, has_flag, history, rule, sources, store_data, store_rules
 
 PREVIEW, APPLY = '/v1/inspection_rules/preview', '/v1/inspection_rules/apply'
 #: Parts of the inventory without standard traits.
 PLAIN = {'cpu': {'count': 8, 'flags': ['x']}, 'disks': None}
-STANDARD = ['standard.architecture', 'standard.cpu-flags', 'standard.disks', 'standard.nics']
+STANDARD = [each.name for each in standard()]
 
 
 @pytest.fixture
