@@ -13,7 +13,7 @@ import time
 from benchmarks.seed import CLASSES, CUSTOM
 from ironic_traits import conf
 from ironic_traits.api.placement.allocation_candidates import parse
-from ironic_traits.api.v1 import protocols
+from ironic_traits.api.v1.protocol import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.search import capacity
 from ironic_traits.inventory.search.capacity import Flavor
@@ -78,7 +78,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('url', help='SQLAlchemy URL of the database')
     with contextlib.closing(Service(conf.make(['--database', parser.parse_args().url]))) as service:
-        run(Context(service, protocols.BARE_METAL, 80, ''))
+        run(Context(service, BARE_METAL, 80, ''))
 
 
 if __name__ == '__main__':

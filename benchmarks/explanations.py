@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from benchmarks.load import cpu_seconds
 from ironic_traits import conf
 from ironic_traits.api.placement.allocation_candidates import parse
-from ironic_traits.api.v1 import protocols
+from ironic_traits.api.v1.protocol import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import migrations, names, tables
 from ironic_traits.db.statements.types import now
@@ -127,7 +127,7 @@ def main():
             is_empty = connection.scalar(sa.select(sa.func.count()).select_from(tables.resource_providers)) == 0
         if is_empty:
             fill(service, arguments.shape, arguments.n)
-        context = Context(service, protocols.BARE_METAL, 80, '')
+        context = Context(service, BARE_METAL, 80, '')
         print(f'{arguments.shape:<36} {"query":>9} {"explained":>9}')
         for name, query in QUERIES[arguments.shape].items():
             for kind, text in ((name, query), (f'{name}, no candidates', query + NOTHING)):

@@ -9,15 +9,15 @@ from oslo_middleware import cors, healthcheck
 
 from ironic_traits.api import datatypes, microversions
 from ironic_traits.api.description.endpoint import Endpoint
-from ironic_traits.api.hooks import Application, FailureHook, Request
 from ironic_traits.api.layers import identity
 from ironic_traits.api.layers.browsers import Browsers
 from ironic_traits.api.layers.middleware import Middleware
 from ironic_traits.api.layers.pages import Pages
 from ironic_traits.api.layers.request_queue import RequestQueue
+from ironic_traits.api.pecan_application import Application, FailureHook, Request
 from ironic_traits.api.placement.root import PlacementController
+from ironic_traits.api.protocol import DESCRIPTION
 from ironic_traits.api.resource import ROUTE
-from ironic_traits.api.v1 import protocols
 from ironic_traits.api.v1.root import RootController
 from ironic_traits.service import Service
 
@@ -31,7 +31,7 @@ def build(service: Service, takes_turns: bool = False) -> RequestQueue:
     datatypes.prepare()
     root = PlacementController() if conf.api.serve == 'placement' else RootController()
     application: Any = Application(root, hooks=[FailureHook()], request_cls=Request)
-    application = _dispatch({protocols.DESCRIPTION: Endpoint(conf)}, application)
+    application = _dispatch({DESCRIPTION: Endpoint(conf)}, application)
     # From the inside out: a request passes the last of these layers first, a response passes it last.
     # Browsers refuses what foreign web pages send before a password is compared, which is slow. Pages serves the web
     # page to clients that have no token yet. Middleware makes the context that all of these need, and refuses what the

@@ -4,7 +4,6 @@ import contextlib
 import copy
 import dataclasses
 import threading
-import types
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -97,10 +96,6 @@ class Parts(Process, Protocol):
     places: Any
     clouds: dict[str, Any]
 
-    @property
-    def holder(self) -> types.ModuleType:
-        """What requests call to hold nodes."""
-
     def snapshot(self) -> contextlib.AbstractContextManager[sa.Connection]:
         """Return a context manager of a connection for reading, of which all statements see the same moment."""
 
@@ -109,7 +104,7 @@ class Context(oslo_context.RequestContext):
     """The context of one request.
 
     :param service: the Service: configuration, database, drivers, policy.
-    :param protocol: ironic_traits.api.protocols.Protocol, from a floor above: which of the two APIs the request is for;
+    :param protocol: ironic_traits.api.protocol.Protocol, from a floor above: which of the two APIs the request is for;
         None outside of requests.
     :param minor: the negotiated version of that API, as its minor number.
     :param base: URL at which clients reach the API: scheme, host, and the prefix that it is mounted under.

@@ -3,7 +3,6 @@
 import logging
 import os
 import threading
-import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,6 @@ from oslo_config import cfg
 
 from ironic_traits.changes.change_streams import Streams
 from ironic_traits.changes.etags import Tags
-from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
 from ironic_traits.deploy.base import Driver
@@ -80,18 +78,6 @@ class Service:
         self.streams = Streams(self, conf.changes)
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker: Callable[[], None] = self._wakeups.send
-
-    @property
-    def holder(self) -> types.ModuleType:
-        """What requests call to hold nodes: a module with the functions of ``placement.node_holder``."""
-        # Imported late: only requests need one of them, and without this option, they need nothing of the mirror.
-        if claims_any_nodes(self.conf):
-            from ironic_traits.mirror import cloud_holder
-
-            return cloud_holder
-        from ironic_traits.placement import node_holder
-
-        return node_holder
 
     def close(self) -> None:
         """Close the database connections and the socket that wakes the worker."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ironic_traits import resources
+from ironic_traits.context import Context
+from ironic_traits.inventory.holds import mirror_claims
 
 if TYPE_CHECKING:
     import requests
@@ -256,3 +258,19 @@ def _is_unsent(error: Exception) -> bool:
     return isinstance(cause, requests.exceptions.ConnectTimeout) or isinstance(
         reason, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError
     )
+
+
+def connected(context: Context, name: str) -> Cloud:
+    """Return a connected cloud. All requests of a process share the connection.
+
+    :raises Unsent: the cloud cannot be reached.
+    """
+    cloud = context.service.clouds.get(name)
+    if cloud is None:
+        cloud = Cloud(name, mirror_claims.seconds(context.conf)['request'])
+        try:
+            cloud.connect()
+        except Unreadable as error:
+            raise Unsent(str(error)) from error
+        context.service.clouds[name] = cloud
+    return cloud

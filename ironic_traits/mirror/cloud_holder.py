@@ -22,7 +22,7 @@ from ironic_traits import failures
 from ironic_traits.conf.mirror import claims_nodes
 from ironic_traits.context import Context, Grant
 from ironic_traits.db.statements.annotations import Condition, Values
-from ironic_traits.inventory.core import exclusions
+from ironic_traits.inventory.core import mirror_exclusions
 from ironic_traits.inventory.core.mirror_claim_states import TAKEN, TAKING
 from ironic_traits.inventory.holds import allocate as node_allocations
 from ironic_traits.inventory.holds import mirror_claims, reservations
@@ -32,8 +32,8 @@ from ironic_traits.inventory.holds.reserve import Reservations
 from ironic_traits.inventory.mirrored import mirror_moves
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.mirror import settler
-from ironic_traits.mirror.attempts import CloudAttempt, connected, give_back, unconfirmed
-from ironic_traits.mirror.cloud import Unreadable
+from ironic_traits.mirror.claim_attempts import CloudAttempt, unconfirmed
+from ironic_traits.mirror.cloud import Unreadable, connected
 from ironic_traits.placement import allocations, node_claims
 from ironic_traits.placement import failures as placement_failures
 from ironic_traits.placement.allocations import Reshapes
@@ -128,9 +128,9 @@ def _hold(
     """Call a function that holds nodes in this service, hold them in their clouds, too, and return its result.
 
     :param hold: function that returns (result, uuids of the reservations or of the allocation).
-    :param is_claim_needed: as for ``exclusions.current``.
+    :param is_claim_needed: as for ``mirror_exclusions.current``.
     """
-    excluded = exclusions.current(context, is_claim_needed)
+    excluded = mirror_exclusions.current(context, is_claim_needed)
     until = time.monotonic() + mirror_claims.seconds(context.conf)['taking']
     while True:
         result, holders = hold(dataclasses.replace(node_request, excluded=excluded))
@@ -185,9 +185,9 @@ def _settle(context: Context, claims: Sequence[sa.Row]) -> None:
 
     :param claims: [row of ``mirror_claims`` with ``is_held``, …].
     """
-    unreadable = exclusions.unreadable(context) if claims else set()
+    unreadable = mirror_exclusions.unreadable(context) if claims else set()
     for claim in claims:
-        if claim.cloud not in unreadable and give_back(context, claim):
+        if claim.cloud not in unreadable and settler.give_back(context, claim):
             _await(context, claim.holder_uuid)
 
 

@@ -13,7 +13,7 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory.core.mirror_claim_states import LOST, TAKEN, TAKING, WATCHED
 from ironic_traits.inventory.mirrored import mirror_settlements
 from ironic_traits.inventory.mirrored.mirror_settlements import Finding
-from ironic_traits.mirror.cloud import Cloud, NotInCloud, Unreadable
+from ironic_traits.mirror.cloud import Cloud, NotInCloud, Unreadable, connected
 from ironic_traits.mirror.documents import Occupation, Odd
 
 LOG = logging.getLogger(__name__)
@@ -71,6 +71,18 @@ def settle(context: Context, cloud: Cloud, claim: sa.Row, reason: str | None = N
         LOG.warning('The claim of node %s for instance %s is undone', claim.node_uuid, claim.instance_uuid)
     mirror_settlements.end(context, begun, finding, reason or f'cloud {claim.cloud} did not confirm it in time')
     return True
+
+
+def give_back(context: Context, claim: sa.Row, reason: str | None = None) -> bool:
+    """Settle a claim, as ``settle`` does. If the cloud does not respond, the mirror does it later.
+
+    :returns: whether another process settles it now.
+    """
+    try:
+        return not settle(context, connected(context, claim.cloud), claim, reason)
+    except Unreadable as error:
+        LOG.warning('Node %s is not given back to cloud %s yet: %s', claim.node_uuid, claim.cloud, error)
+        return False
 
 
 def _compare(context: Context, cloud: Cloud, claim: sa.Row) -> None:

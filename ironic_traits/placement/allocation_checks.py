@@ -8,14 +8,14 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.inventory.holds.reservations import LIVE
-from ironic_traits.placement import capacity, failures
+from ironic_traits.placement import failures, inventory_usage
 from ironic_traits.placement.consumers import Demand
 
 #: {uuid: row of a provider}.
 Providers = Mapping[str, sa.Row]
 #: {(uuid of a consumer, provider id, class id): amount}.
 Used = Counter[tuple[str, int, int]]
-#: {(provider id, class id): row of ``capacity.rows``}.
+#: {(provider id, class id): row of ``inventory_usage.rows``}.
 Inventories = Mapping[tuple[int, int], sa.Row]
 
 # Built once: to build it for each call takes as long as to execute it.
@@ -65,7 +65,7 @@ def used_by_consumers(connection: sa.Connection, consumer_ids: Collection[int]) 
 
 def inventories(connection: sa.Connection, providers: Providers) -> Inventories:
     """Return the inventories of providers with their usage."""
-    rows = capacity.rows_of(connection, {provider.id for provider in providers.values()})
+    rows = inventory_usage.rows_of(connection, {provider.id for provider in providers.values()})
     return {(row.provider_id, row.class_id): row for row in rows}
 
 
@@ -102,7 +102,7 @@ def check(
             raise failures.InventoryInvalid(**arguments)
         if not row.min_unit <= amount <= row.max_unit or amount % row.step_size:
             raise failures.ConstraintsViolated(**arguments)
-        if int(row.used) + sums[provider_id, class_id] <= capacity.capacity(row):
+        if int(row.used) + sums[provider_id, class_id] <= inventory_usage.capacity(row):
             continue
         if instances is None:
             holders, instances = _reserved(connection, by_id, provider_ids), _instances(connection, by_id, provider_ids)
@@ -112,7 +112,7 @@ def check(
         if provider.node_id:
             is_own = instances.get(provider.node_id) == demand.consumer
             allowed = row.total if is_own else own_before[demand.consumer, provider_id, class_id]
-        if after > capacity.capacity(row) and after > allowed:
+        if after > inventory_usage.capacity(row) and after > allowed:
             raise failures.CapacityExceeded(**arguments)
 
 
@@ -121,7 +121,7 @@ def _used_by_others(row: sa.Row, provider: sa.Row, holders: Mapping[int, str], d
 
     Its allocations are deleted already.
 
-    :param row: row of ``capacity.rows``.
+    :param row: row of ``inventory_usage.rows``.
     :param holders: the result of ``_reserved``.
     """
     used = int(row.used)

@@ -17,7 +17,7 @@ from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import now
-from ironic_traits.placement import allocation_checks, capacity, consumers, failures, node_claims
+from ironic_traits.placement import allocation_checks, consumers, failures, inventory_usage, node_claims
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
 from ironic_traits.placement.allocation_checks import DemandedAmount, Inventories, Providers
@@ -290,11 +290,11 @@ def _bump(connection: sa.Connection, providers: Providers, before: Mapping[int, 
 def used_of_nodes(connection: sa.Connection, providers: Providers) -> dict[int, int]:
     """Return {id of a provider that is a node: used amount}. A reservation of the node counts as used."""
     ids = [provider.id for provider in providers.values() if provider.node_id]
-    return _of_nodes(capacity.rows_of(connection, ids), providers)
+    return _of_nodes(inventory_usage.rows_of(connection, ids), providers)
 
 
 def _of_nodes(rows: Iterable[sa.Row], providers: Providers) -> dict[int, int]:
-    """Return the used amounts in rows of ``capacity.rows``, as ``used_of_nodes``."""
+    """Return the used amounts in rows of ``inventory_usage.rows``, as ``used_of_nodes``."""
     ids = {provider.id for provider in providers.values() if provider.node_id}
     return {row.provider_id: row.used for row in rows if row.provider_id in ids}
 

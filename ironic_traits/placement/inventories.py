@@ -1,6 +1,6 @@
 """Inventories of providers: list, show, replace, add, change, delete.
 
-The inventory of a node's provider is derived from the node at each read (``capacity``), and cannot be written.
+The inventory of a node's provider is derived from the node at each read (``inventory_usage``), and cannot be written.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,13 +13,13 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import referring, retried
 from ironic_traits.db.statements.types import now
-from ironic_traits.placement import capacity, failures
+from ironic_traits.placement import failures, inventory_usage
 from ironic_traits.placement import resource_classes as classes
 from ironic_traits.placement.single_provider import bump, read, take
 
 #: {field of an inventory: value}.
 Fields = Mapping[str, Any]
-#: (row of the provider, [row as of ``capacity.rows``, …]).
+#: (row of the provider, [row as of ``inventory_usage.rows``, …]).
 Inventories = tuple[sa.Row, Sequence[sa.Row]]
 
 
@@ -27,7 +27,7 @@ def find(context: Context, uuid: str) -> Inventories:
     """Return the inventories of a provider.
 
     :param uuid: of the provider.
-    :returns: (row of the provider, [row as of ``capacity.rows``, …]).
+    :returns: (row of the provider, [row as of ``inventory_usage.rows``, …]).
     """
     with context.read() as connection:
         return _of(connection, read(connection, uuid))
@@ -39,7 +39,7 @@ def replace(context: Context, uuid: str, generation: int, new_inventories: Mappi
 
     :param uuid: of the provider.
     :param generation: the provider's generation in the request.
-    :param new_inventories: {resource class: {field: value, of all ``capacity.FIELDS``}}.
+    :param new_inventories: {resource class: {field: value, of all ``inventory_usage.FIELDS``}}.
     :returns: as for ``find``.
     :raises failures.ConcurrentUpdate: the provider has another generation.
     :raises failures.ResourceClassNotFound: a resource class does not exist.
@@ -62,7 +62,7 @@ def add(context: Context, uuid: str, class_name: str, values: Fields) -> Invento
 
     :param uuid: of the provider.
     :param class_name: name of the resource class.
-    :param values: {field: value, of all ``capacity.FIELDS``}.
+    :param values: {field: value, of all ``inventory_usage.FIELDS``}.
     :returns: as for ``find``.
     :raises failures.ConcurrentUpdate: the provider has an inventory of the class already.
     :raises failures.Conflict: the provider is a node's.
@@ -86,7 +86,7 @@ def change(context: Context, uuid: str, class_name: str, generation: int, values
     :param uuid: of the provider.
     :param class_name: name of the resource class.
     :param generation: the provider's generation in the request.
-    :param values: {field: value, of all ``capacity.FIELDS``}.
+    :param values: {field: value, of all ``inventory_usage.FIELDS``}.
     :returns: as for ``find``.
     :raises failures.ConcurrentUpdate: the provider has another generation.
     :raises failures.BadRequest: the provider has no inventory of the class.
@@ -132,7 +132,7 @@ def put(connection: sa.Connection, provider: sa.Row, new_inventories: Mapping[in
 
     :param connection: of a writer that has locked the provider.
     :param provider: row of the provider.
-    :param new_inventories: {id of a resource class: {field: value, of all ``capacity.FIELDS``}}.
+    :param new_inventories: {id of a resource class: {field: value, of all ``inventory_usage.FIELDS``}}.
     """
     existing = {row.class_id for row in _rows(connection, provider)}
     for class_id, values in new_inventories.items():
@@ -156,7 +156,7 @@ def _of(connection: sa.Connection, provider: sa.Row) -> Inventories:
 
 
 def _rows(connection: sa.Connection, provider: sa.Row) -> Sequence[sa.Row]:
-    return capacity.rows_of(connection, [provider.id])
+    return inventory_usage.rows_of(connection, [provider.id])
 
 
 def _take_writable(connection: sa.Connection, uuid: str) -> sa.Row:

@@ -15,7 +15,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Writer, referring, retried
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.types import now
-from ironic_traits.placement import capacity, failures, resource_classes, trait_conditions
+from ironic_traits.placement import failures, inventory_usage, resource_classes, trait_conditions
 from ironic_traits.placement.single_provider import LISTED, read, take
 
 #: Rows of a list that are read at once.
@@ -151,7 +151,7 @@ def _where(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[Co
     resources = filters.get('resources', {})
     class_ids = resource_classes.check(connection, resources)
     for name, amount in resources.items():
-        yield capacity.has_room(class_ids[name], amount)
+        yield inventory_usage.has_room(class_ids[name], amount)
 
 
 def in_tree(uuid: str) -> Condition:

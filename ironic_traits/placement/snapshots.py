@@ -15,12 +15,12 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.inventory.core import node_providers
 from ironic_traits.inventory.core.eligibility import OF_NODE
-from ironic_traits.placement.capacity import FIELDS
+from ironic_traits.placement.inventory_usage import FIELDS
 from ironic_traits.placement.single_provider import COLUMNS
 
 #: {resource class: amount}.
 Resources = Mapping[str, int]
-#: {resource class: {field: value, of all ``capacity.FIELDS``}}.
+#: {resource class: {field: value, of all ``inventory_usage.FIELDS``}}.
 Inventories = Mapping[str, Mapping[str, Any]]
 
 
@@ -160,7 +160,7 @@ def consumers(connection: sa.Connection, uuids: Collection[str] | None = None) -
 
 
 def _one(reserved: int) -> dict[str, Any]:
-    """Return the inventory of a node's provider, as ``capacity.DERIVED``."""
+    """Return the inventory of a node's provider, as ``inventory_usage.DERIVED``."""
     return {field: 1.0 if field == 'allocation_ratio' else 1 for field in FIELDS} | {'reserved': reserved}
 
 

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.placement import capacity
+from ironic_traits.placement import inventory_usage
 from ironic_traits.placement.single_provider import read
 
 
@@ -16,7 +16,7 @@ def provider_usage(context: Context, uuid: str) -> tuple[sa.Row, dict[str, int]]
     """
     with context.read() as connection:
         provider = read(connection, uuid)
-        rows = capacity.rows_of(connection, [provider.id])
+        rows = inventory_usage.rows_of(connection, [provider.id])
         return provider, {row.resource_class: int(row.used) for row in rows}
 
 

@@ -14,7 +14,7 @@ import uuid as uuids
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ironic_traits.placement.capacity import FIELDS
+from ironic_traits.placement.inventory_usage import FIELDS
 from ironic_traits.placement.snapshots import Consumer, Provider, Snapshot
 from ironic_traits.placement_transfer import threads
 from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused, Remote, Unusable

@@ -10,7 +10,7 @@ from oslo_db import exception as db_exception
 
 from ironic_traits.api import exceptions
 from ironic_traits.api.resource import CONTEXT
-from ironic_traits.api.v1 import protocols
+from ironic_traits.api.v1.protocol import BARE_METAL
 from ironic_traits.db.failover import outage
 
 FULL = sa.exc.OperationalError('INSERT', {}, pymysql.err.OperationalError(1114, "The table 'traits' is full"))
@@ -33,7 +33,7 @@ def test_errors_of_a_full_disk(error, expected):
 def test_a_full_disk_is_logged_in_one_line(caplog):
     """A traceback for each request would fill the disk of the service, too."""
     request = webob.Request.blank('/v1/nodes', method='PUT')
-    request.environ[CONTEXT] = types.SimpleNamespace(protocol=protocols.BARE_METAL)
+    request.environ[CONTEXT] = types.SimpleNamespace(protocol=BARE_METAL)
     response = exceptions.answer_to(request.environ, FULL)
     assert response.status_int == 503
     [record] = caplog.records

@@ -15,14 +15,15 @@ from ironic_traits.api.description.operations import Operation, operations
 from ironic_traits.api.description.placement import Placement
 from ironic_traits.api.description.types import Schema
 from ironic_traits.api.microversions import text
-from ironic_traits.api.protocols import Protocol
-from ironic_traits.api.v1 import protocols
+from ironic_traits.api.placement.protocol import PLACEMENT
+from ironic_traits.api.protocol import Protocol
+from ironic_traits.api.v1.protocol import BARE_METAL
 from ironic_traits.failures import Failure
 from ironic_traits.placement import failures as placement_failures
 from ironic_traits.version import version
 
 #: {name of an API: (its Protocol, the class that describes its operations)}.
-APIS = {each.name: (each, kind) for each, kind in ((protocols.BARE_METAL, BareMetal), (protocols.PLACEMENT, Placement))}
+APIS = {each.name: (each, kind) for each, kind in ((BARE_METAL, BareMetal), (PLACEMENT, Placement))}
 #: {[api] auth_strategy: how clients authenticate}. Other strategies need nothing from the client.
 _SECURITY = {
     'keystone': {'type': 'apiKey', 'in': 'header', 'name': 'X-Auth-Token', 'description': 'A token of keystone.'},
@@ -63,8 +64,8 @@ def document(api: str, minor: int, auth_strategy: str, prefix: bool = True) -> d
 
 def _operations(protocol: Protocol) -> list[Operation]:
     """Return the operations of an API."""
-    other = protocols.PLACEMENT.prefix
-    return [each for each in operations() if each.path.startswith(other) == (protocol is protocols.PLACEMENT)]
+    other = PLACEMENT.prefix
+    return [each for each in operations() if each.path.startswith(other) == (protocol is PLACEMENT)]
 
 
 def _info(protocol: Protocol, minor: int) -> Schema:
@@ -145,7 +146,7 @@ def _response(description: str, content: dict[str, Schema]) -> Schema:
 def _statuses(protocol: Protocol) -> list[int]:
     """Return the statuses of the failures of an API, sorted. A 500 is a bug, which nothing describes."""
     modules = [common_failures.__name__]
-    if protocol is protocols.PLACEMENT:
+    if protocol is PLACEMENT:
         modules.append(placement_failures.__name__)
     return sorted({each.status for each in _subclasses(Failure) if each.__module__.startswith(tuple(modules))} - {500})
 

@@ -13,8 +13,9 @@ from oslo_config import cfg
 from ironic_traits import failures
 from ironic_traits.api import conditional, exceptions, rendering
 from ironic_traits.api.microversions import text
-from ironic_traits.api.protocols import Protocol
-from ironic_traits.api.v1.protocols import BARE_METAL, PLACEMENT
+from ironic_traits.api.placement.protocol import PLACEMENT
+from ironic_traits.api.protocol import Protocol
+from ironic_traits.api.v1.protocol import BARE_METAL
 
 _VERSION = re.compile(r'1\.([0-9]{1,9})')
 _PROTOCOLS = {each.name: each for each in (BARE_METAL, PLACEMENT)}

@@ -2,7 +2,7 @@
 
 import functools
 
-from ironic_traits.api.protocols import Protocol
+from ironic_traits.api.protocol import Protocol
 
 #: The headers of a request that say who asks.
 _IDENTITY = 'X-Auth-Token, Authorization'

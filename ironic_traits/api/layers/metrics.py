@@ -23,7 +23,7 @@ from prometheus_client import core, multiprocess, registry
 
 from ironic_traits import yaml_documents
 from ironic_traits.api.resource import METHODS, ROUTE
-from ironic_traits.api.v1 import protocols
+from ironic_traits.api.v1 import protocol_selection
 from ironic_traits.context import Grant
 from ironic_traits.db.engine import Database
 from ironic_traits.db.failover import outage
@@ -87,7 +87,7 @@ class Metrics:
         return body
 
     def _count(self, environ: WSGIEnvironment, status: str, seconds: float) -> None:
-        api = protocols.protocol(self._service.conf, environ['PATH_INFO']).name
+        api = protocol_selection.protocol(self._service.conf, environ['PATH_INFO']).name
         method = environ['REQUEST_METHOD']
         # Prometheus keeps each label value forever, so all unknown routes and methods share one value.
         route = environ.get(ROUTE, 'none')

@@ -19,9 +19,9 @@ from webob import request as webob_request
 from ironic_traits import failures
 from ironic_traits.api import exceptions
 from ironic_traits.api.layers import caching, request_log, worker_check
-from ironic_traits.api.protocols import Protocol
+from ironic_traits.api.protocol import Protocol
 from ironic_traits.api.resource import CONTEXT, REFUSED
-from ironic_traits.api.v1 import protocols
+from ironic_traits.api.v1 import protocol_selection
 from ironic_traits.context import Context
 from ironic_traits.db.drivers import timeouts
 from ironic_traits.service import Service
@@ -40,7 +40,7 @@ class Middleware:
     def __init__(self, inside: WSGIApplication, service: Service) -> None:
         self._inside = inside
         self._service = service
-        self._protocols = protocols.selector(service.conf.api.serve)
+        self._protocols = protocol_selection.selector(service.conf.api.serve)
         self._public_endpoint = service.conf.api.public_endpoint
         self._serve = service.conf.api.serve
         self._request_log = request_log.RequestLog(service.conf)

@@ -27,7 +27,7 @@ from oslo_config import cfg
 
 from ironic_traits.api.layers import logins
 from ironic_traits.api.resource import READS, REFUSED, STREAM
-from ironic_traits.api.v1 import protocols
+from ironic_traits.api.v1 import protocol_selection
 
 #: Seconds that a request waits while no other one begins or ends.
 PATIENCE = 1
@@ -96,7 +96,7 @@ class RequestQueue:
     def __init__(self, inside: WSGIApplication, options: cfg.ConfigOpts.GroupAttr, takes_turns: bool = False) -> None:
         threads = options.threads
         self._inside, self._takes_turns = inside, takes_turns
-        self._serve, self._protocol = options.serve, protocols.selector(options.serve)
+        self._serve, self._protocol = options.serve, protocol_selection.selector(options.serve)
         self._all = _Limit(threads - min(2, threads // 3), PATIENCE)
         self._writes = _Limit(max(1, threads // 2), PATIENCE)
         # Strangers may send many of these. The others must not wait for them.

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable
 from oslo_utils import uuidutils
 from webob.multidict import MultiDict
 
-from ironic_traits.api.placement import candidate_documents, validation
-from ironic_traits.api.placement import query as arguments
+from ironic_traits.api.placement import candidate_documents, query_parameters, validation
 from ironic_traits.api.placement.candidate_documents import (
     MAPPINGS_SINCE,
     OBJECTS_SINCE,
@@ -181,8 +180,10 @@ def _groups(query: MultiDict, minor: int) -> list[CandidateGroup]:
 
 def _group(query: MultiDict, suffix: str, minor: int) -> CandidateGroup:
     resources = query.get(f'resources{suffix}')
-    required, forbidden = arguments.required(f'required{suffix}', query.getall(f'required{suffix}'), minor)
-    member_of, not_member_of = arguments.member_of(f'member_of{suffix}', query.getall(f'member_of{suffix}'), minor)
+    required, forbidden = query_parameters.required(f'required{suffix}', query.getall(f'required{suffix}'), minor)
+    member_of, not_member_of = query_parameters.member_of(
+        f'member_of{suffix}', query.getall(f'member_of{suffix}'), minor
+    )
     in_tree = query.get(f'in_tree{suffix}')
     if in_tree is not None and not uuidutils.is_uuid_like(in_tree.strip()):
         raise failures.BadRequest(
@@ -191,7 +192,7 @@ def _group(query: MultiDict, suffix: str, minor: int) -> CandidateGroup:
         )
     return CandidateGroup(
         suffix=suffix,
-        resources=arguments.resources(resources) if resources is not None else {},
+        resources=query_parameters.resources(resources) if resources is not None else {},
         required=required,
         forbidden=frozenset(forbidden),
         member_of=member_of,
@@ -251,7 +252,7 @@ def _root_required(values: list[str]) -> tuple[tuple[frozenset[str], ...], froze
         raise failures.DuplicateKey(reason="Query parameter 'root_required' may be specified only once.")
     # root_required does not support ``in:``, so it is read as in the version before that.
     try:
-        required, forbidden = arguments.required('root_required', values, arguments.ANY_SINCE - 1)
+        required, forbidden = query_parameters.required('root_required', values, query_parameters.ANY_SINCE - 1)
         return tuple(map(frozenset, required)), frozenset(forbidden)
     except failures.ConflictingTraits as error:
         raise failures.BadValue(

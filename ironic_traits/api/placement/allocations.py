@@ -6,6 +6,7 @@ from typing import Any
 
 from oslo_utils import uuidutils
 
+from ironic_traits.api.holder import holder
 from ironic_traits.api.placement.expose import expose, modified
 from ironic_traits.api.placement.schemas import (
     GENERATION,
@@ -122,7 +123,7 @@ class AllocationsController(Resource):
     )
     def post(self, context: Context, /, *, body: dict[str, Any]) -> None:
         with allocation_failures('Unable to allocate inventory'):
-            context.service.holder.replace(context, demands(context, body))
+            holder(context.conf).replace(context, demands(context, body))
 
     @expose('placement:allocations:list', returns=returning(_OF_CONSUMER_SHOWN))
     def get_one(self, context: Context, consumer_uuid: str, /) -> Response:
@@ -151,11 +152,11 @@ class AllocationsController(Resource):
             }
             body = body | {'allocations': by_provider}
         with allocation_failures(f'Unable to allocate inventory for consumer {uuid}:'):
-            context.service.holder.replace(context, demands(context, {uuid: body}))
+            holder(context.conf).replace(context, demands(context, {uuid: body}))
 
     @expose('placement:allocations:delete')
     def delete(self, context: Context, consumer_uuid: str, /) -> None:
-        context.service.holder.delete(context, _consumer(consumer_uuid))
+        holder(context.conf).delete(context, _consumer(consumer_uuid))
 
 
 class ProviderAllocationsController(Resource):

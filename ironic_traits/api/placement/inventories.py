@@ -21,7 +21,7 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.context import Context
 from ironic_traits.placement import failures, inventories, resource_providers
-from ironic_traits.placement.capacity import FIELDS
+from ironic_traits.placement.inventory_usage import FIELDS
 
 #: The minor versions that brought DELETE of all inventories, and inventories that are completely reserved.
 DELETE_ALL_SINCE = 5

@@ -1,7 +1,7 @@
 """The conventions of the Placement API."""
 
 from ironic_traits.api.placement import errors, microversions
-from ironic_traits.api.protocols import DESCRIPTION, Protocol
+from ironic_traits.api.protocol import DESCRIPTION, Protocol
 
 PLACEMENT = Protocol(
     name='placement',

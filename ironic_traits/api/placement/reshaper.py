@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ironic_traits.api.holder import holder
 from ironic_traits.api.placement.allocations import (
     CLAIMS,
     GENERATIONS_SINCE,
@@ -45,7 +46,7 @@ class ReshaperController(Resource):
         }
         try:
             with allocation_failures('malformed reshaper data:'):
-                context.service.holder.reshape(context, by_provider, demands(context, body['allocations']))
+                holder(context.conf).reshape(context, by_provider, demands(context, body['allocations']))
         except failures.ProviderNotFound as error:
             raise failures.ReshapedProviderNotFound(
                 reason=f'Resource provider {error.facts["uuid"]} in inventories not found: {error}'

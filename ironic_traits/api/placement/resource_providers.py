@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from webob.multidict import MultiDict
 
 from ironic_traits.api.chunks import Chunks
-from ironic_traits.api.placement import aggregates, query
+from ironic_traits.api.placement import aggregates, query_parameters
 from ironic_traits.api.placement import traits as traits_api
 from ironic_traits.api.placement.aggregates import AggregatesController
 from ironic_traits.api.placement.allocations import ProviderAllocationsController
@@ -136,13 +136,15 @@ def _filters(arguments: MultiDict, minor: int) -> dict[str, Any]:
     if 'name' in arguments:
         filters['name'] = arguments['name']
     if 'member_of' in arguments:
-        filters['member_of'], filters['not_member_of'] = query.member_of(
+        filters['member_of'], filters['not_member_of'] = query_parameters.member_of(
             'member_of', arguments.getall('member_of'), minor
         )
     if 'required' in arguments:
-        filters['required'], filters['forbidden'] = query.required('required', arguments.getall('required'), minor)
+        filters['required'], filters['forbidden'] = query_parameters.required(
+            'required', arguments.getall('required'), minor
+        )
     if 'resources' in arguments:
-        filters['resources'] = query.resources(arguments['resources'])
+        filters['resources'] = query_parameters.resources(arguments['resources'])
     return filters
 
 

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from ironic_traits import failures
 from ironic_traits.api import arguments, paging, patch, types
 from ironic_traits.api.expose import expose
+from ironic_traits.api.holder import holder
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, node_ident
@@ -178,7 +179,7 @@ class NodeAllocationController(Resource):
 
     @expose('baremetal:allocation:delete', of=_of_node, within=access.visible_node, since=SINCE)
     def delete_all(self, context: Context, node_ident: str, /) -> None:
-        context.service.holder.release(context, allocations.delete(context, node_ident))
+        holder(context.conf).release(context, allocations.delete(context, node_ident))
 
 
 class AllocationsController(RecordsController):
@@ -209,7 +210,7 @@ class AllocationsController(RecordsController):
         node_request = NodeRequest(grant, request, _filters(context, values), tuple(values['candidate_nodes']) or None)
         before = _UNDECIDED if context.conf.api.allocations_answer == allocations.ALLOCATING else None
         return ALLOCATIONS.created(
-            context, lambda fields: context.service.holder.allocate(context, values, node_request, fields), before
+            context, lambda fields: holder(context.conf).allocate(context, values, node_request, fields), before
         )
 
     @expose(
@@ -224,7 +225,7 @@ class AllocationsController(RecordsController):
         return ALLOCATIONS.change(context, grant, body)
 
     def delete(self, context: Context, grant: Grant, ident: str, /) -> None:
-        context.service.holder.release(context, allocations.delete(context, grant.ident))
+        holder(context.conf).release(context, allocations.delete(context, grant.ident))
 
 
 def _values(context: Context, body: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from oslo_utils import uuidutils
 from ironic_traits import failures, spelling
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import Body, expose
+from ironic_traits.api.holder import holder
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, match_types, node_ident
@@ -119,7 +120,7 @@ class ReservationsController(Resource):
         instances = _instances(context, body)
         node_request = match_types.read_request(context, grant, body, _idents(context, body))
         sentences = match_types.warnings(context, node_request)
-        rows, is_new = context.service.holder.reserve(context, instances, node_request, _expiry(body))
+        rows, is_new = holder(context.conf).reserve(context, instances, node_request, _expiry(body))
         status = 201 if is_new else 200
         warnings = {'warnings': sentences} if sentences else {}
         if body.instance_uuids:
@@ -129,7 +130,7 @@ class ReservationsController(Resource):
     @expose('baremetal:reservation:delete', of=_allowed, since=SINCE)
     def delete(self, context: Context, reservation_uuid: str, /) -> None:
         reservations.delete(context, reservation_uuid)
-        context.service.holder.release(context, reservation_uuid)
+        holder(context.conf).release(context, reservation_uuid)
 
 
 def _one(row: sa.Row) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from webob import exc
 
 from ironic_traits.api import microversions, types
 from ironic_traits.api.expose import expose
-from ironic_traits.api.hooks import Request
+from ironic_traits.api.pecan_application import Request
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, METHODS, SUFFIXED, Resource
 from ironic_traits.api.routes import PUBLIC
-from ironic_traits.api.v1 import protocols, unserved
+from ironic_traits.api.v1 import unserved
 from ironic_traits.api.v1.allocations import AllocationsController
 from ironic_traits.api.v1.capacity import CapacityController
 from ironic_traits.api.v1.changes import ChangesController
@@ -30,6 +30,7 @@ from ironic_traits.api.v1.mirrors import MirrorsController
 from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
 from ironic_traits.api.v1.ports import PortsController
+from ironic_traits.api.v1.protocol import is_for_placement
 from ironic_traits.api.v1.reservations import ReservationsController
 from ironic_traits.api.v1.runbooks import RunbooksController
 from ironic_traits.api.v1.shards import ShardsController
@@ -137,7 +138,7 @@ class RootController(Resource):
         """Return the route of a request. As in Ironic, the path may lack /v1, and may end in ``.json``."""
         if not segments or segments[0] == 'placement':
             return super().locate(segments, request)
-        names_placement = protocols.is_for_placement(request.environ)
+        names_placement = is_for_placement(request.environ)
         if segments[0] in PlacementController.children and (names_placement or segments[0] not in _CHILDREN):
             raise exc.HTTPNotFound(f'The Placement API is at {request.environ[CONTEXT].url("/placement")}.')
         stem, _, rest = segments[-1].rpartition(_SUFFIX)

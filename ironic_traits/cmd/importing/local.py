@@ -21,7 +21,8 @@ from webob import Request
 
 from ironic_traits import failures
 from ironic_traits.api import rendering
-from ironic_traits.api.v1 import node_fields, protocols
+from ironic_traits.api.v1 import node_fields
+from ironic_traits.api.v1.protocol import BARE_METAL
 from ironic_traits.client import VERSION, Client, Failed
 from ironic_traits.cmd.importing import new_nodes
 from ironic_traits.context import Context
@@ -66,7 +67,7 @@ class LocalClient(Client):
         self._service = service
         service.read, service.write = database.read, database.write
         service.writers.forget()
-        self.context = Context(service, protocols.BARE_METAL, int(VERSION.partition('.')[2]), base='')
+        self.context = Context(service, BARE_METAL, int(VERSION.partition('.')[2]), base='')
         self._cache: dict[Any, Any] = {}
 
     def ask(self, method: str, path: str, document: Any = None, query: Mapping[str, Any] | None = None) -> Any:

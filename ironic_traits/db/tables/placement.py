@@ -55,7 +55,7 @@ resource_provider_aggregates = sa.Table(
     mysql_engine='InnoDB',
 )
 
-# Nodes' providers have no rows here: their inventories are derived from the nodes (placement/capacity.py).
+# Nodes' providers have no rows here: their inventories are derived from the nodes (placement/inventory_usage.py).
 inventories = sa.Table(
     'inventories',
     metadata,

@@ -17,7 +17,7 @@ from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
-from ironic_traits.inventory.core import exclusions, node_filters, node_selection
+from ironic_traits.inventory.core import mirror_exclusions, node_filters, node_selection
 from ironic_traits.inventory.core.node_selection import Selection
 from ironic_traits.inventory.search import node_sets, what_if
 from ironic_traits.inventory.search.matches import NodeRequest
@@ -144,7 +144,7 @@ def count_all(service: Any, flavors: Sequence[Flavor]) -> list[tuple[str, Figure
 
 
 def _exclusions(context: Any) -> Condition | None:
-    return exclusions.current(context).condition() if claims_any_nodes(context.conf) else None
+    return mirror_exclusions.current(context).condition() if claims_any_nodes(context.conf) else None
 
 
 def _of_flavor(

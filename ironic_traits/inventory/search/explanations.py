@@ -170,7 +170,7 @@ class _Facts:
         self._of_traits = TraitClauses(node_request.request)
         names = self._of_traits.traits
         self._words = [names[begin : begin + MAX_BITS] for begin in range(0, len(names), MAX_BITS)]
-        flags = node_request.flags() | {
+        flags = node_request.conditions_by_clause() | {
             f'eligible:{clause.name}': ~clause.failed(instance) for clause in eligibility.explained()
         }
         by_set = connection.dialect.name in ('mysql', 'mariadb')

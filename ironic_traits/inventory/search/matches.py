@@ -16,7 +16,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Columns, Condition
 from ironic_traits.inventory.core import node_filters, trait_filters
 from ironic_traits.inventory.core.eligibility import ELIGIBLE
-from ironic_traits.inventory.core.exclusions import Exclusions
+from ironic_traits.inventory.core.mirror_exclusions import Exclusions
 from ironic_traits.matching.requests import Request
 
 #: How many nodes of the client's list are read first, and the factor by which each further read is larger.
@@ -48,15 +48,15 @@ class NodeRequest:
         """Whether the request is a list of nodes and nothing else."""
         return self.idents is not None and not self.filters and self.request.is_empty
 
-    def flags(self) -> dict[str, Condition]:
+    def conditions_by_clause(self) -> dict[str, Condition]:
         """Return the conditions that are not about traits: {name of the clause: condition on nodes}."""
-        flags = {}
+        clauses = {}
         if self.request.resource_class:
-            flags[f'resource_class:{self.request.resource_class}'] = _is_of_class(self.request.resource_class)
+            clauses[f'resource_class:{self.request.resource_class}'] = _is_of_class(self.request.resource_class)
         if self.excluded:
-            flags['eligible:cloud'] = self.excluded.condition()
+            clauses['eligible:cloud'] = self.excluded.condition()
         conditions = node_filters.conditions(self.filters)
-        return flags | {
+        return clauses | {
             f'{name}:{_text(value)}': conditions[name]
             for name, value in self.filters.items()
             if name != 'include_children'
@@ -88,7 +88,7 @@ class NodeRequest:
         return statement.where(*self._other_conditions(context))
 
     def _other_conditions(self, context: Context) -> list[Condition]:
-        return [*self.flags().values(), *self.considered(context)]
+        return [*self.conditions_by_clause().values(), *self.considered(context)]
 
 
 def find(context: Context, node_request: NodeRequest, limit: int) -> Sequence[sa.Row]:

@@ -1,7 +1,7 @@
 """Allocation candidates: the allocations that would fulfil a request.
 
 Most requests are about one unit of a node. Each node that fulfils such a request is a candidate by itself, and the
-limit ends the query (``plain_candidates``, ``node_candidates``).
+limit ends the query (``plain_candidates``, ``plain_providers``).
 """
 
 import itertools

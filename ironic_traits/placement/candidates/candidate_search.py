@@ -9,7 +9,7 @@ from oslo_config import cfg
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.matching.combinations import Tries
-from ironic_traits.placement import capacity, trait_conditions
+from ironic_traits.placement import inventory_usage, trait_conditions
 from ironic_traits.placement.candidates import candidate_facts, sharing
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
 
@@ -74,7 +74,7 @@ class Search:
         :param conditions: on resource_providers.
         :returns: [row with ``id``, ``uuid`` and ``root_provider_uuid``, …], sorted by id.
         """
-        statements = capacity.with_room(amounts, nodes=not self.nodes_suffice)
+        statements = inventory_usage.with_room(amounts, nodes=not self.nodes_suffice)
         both = sa.union_all(*(statement.where(*conditions) for statement in statements))
         return self.read(both.order_by('id'))
 

@@ -11,7 +11,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.names import PREFIX
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.types import names_in
-from ironic_traits.placement import capacity
+from ironic_traits.placement import inventory_usage
 
 #: Maximum number of values in one IN list of a statement.
 _MAX_VALUES = 1000
@@ -50,8 +50,8 @@ def summarize_trees(connection: sa.Connection, roots: Collection[str]) -> dict[s
 
 def _read(connection: sa.Connection, condition: Condition) -> dict[str, Summary]:
     resources: dict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
-    for row in capacity.rows(connection, condition):
-        resources[row.provider_id][row.resource_class] = (capacity.units(row), int(row.used))
+    for row in inventory_usage.rows(connection, condition):
+        resources[row.provider_id][row.resource_class] = (inventory_usage.units(row), int(row.used))
     names = defaultdict(list)
     statement = _FOREIGN.where(condition).union_all(_OWN.where(condition))
     for provider_id, traits in connection.execute(statement):

@@ -28,7 +28,7 @@ from ironic_traits.inventory.search.capacity import Figures, Nodes
 from ironic_traits.inventory.search.node_index import View
 from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation
-from ironic_traits.placement import capacity
+from ironic_traits.placement import inventory_usage
 from ironic_traits.placement.candidates import tree_relaxations
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
 from ironic_traits.placement.candidates.candidate_search import Search
@@ -206,7 +206,7 @@ class _Providers:
 
     def with_room(self, name: str, amount: int) -> Part:
         """Return the providers from which an amount of a resource class can be allocated."""
-        room = capacity.select_client_providers({self.search.class_ids[name]: amount})
+        room = inventory_usage.select_client_providers({self.search.class_ids[name]: amount})
         nodes = 0
         if amount == 1 and self._view:
             nodes = self._nodes_of(name) & ~self._view.get(node_sets.CHILDREN)
@@ -329,7 +329,7 @@ def _of_single_providers(search: Search, bits: Mapping[Key, int]) -> Counter[fro
     except the one that groups need providers of their own.
     """
     providers = _Providers(search, None)
-    providers.clients = capacity.select_client_providers(
+    providers.clients = inventory_usage.select_client_providers(
         {search.class_ids[name]: amount for name, amount in search.amounts.items()}
     )
     every = [(clause.key, clause.of(providers)) for clause in clauses(search.request) if clause.key]

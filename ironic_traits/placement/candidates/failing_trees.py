@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
-from ironic_traits.placement import capacity, trait_conditions
+from ironic_traits.placement import inventory_usage, trait_conditions
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup
 from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.resource_providers import in_tree, is_in
@@ -141,7 +141,7 @@ class FailingTrees:
         """Yield (uuid of the root, mask) of the provider of each free node, which is a candidate by itself."""
         (group,) = self._search.request.groups
         (class_id,) = self._search.amounts_of(group)
-        rows = self._search.read(capacity.with_room({class_id: 1})[-1])
+        rows = self._search.read(inventory_usage.with_room({class_id: 1})[-1])
         columns = _columns(rows)
         of_root, every = list(self._root_tests()), self._mask('root_required', 'root_forbidden')
         parts = _failed(self._tests(0, group), columns), _failed(of_root, columns)

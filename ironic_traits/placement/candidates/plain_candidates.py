@@ -14,10 +14,10 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.placement import trait_conditions
-from ironic_traits.placement.candidates import node_candidates
+from ironic_traits.placement.candidates import plain_providers
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, RootTraits
 from ironic_traits.placement.candidates.candidate_summaries import Summary
-from ironic_traits.placement.candidates.node_candidates import Statements
+from ironic_traits.placement.candidates.plain_providers import Statements
 from ironic_traits.placement.resource_providers import in_tree, is_in
 from ironic_traits.placement.trait_cache import TraitCache
 from ironic_traits.placement.trait_conditions import Holders
@@ -52,9 +52,9 @@ def find(connection: sa.Connection, search: PlainSearch, cache: TraitCache) -> l
     found: list[tuple[str, Summary]] = []
     for statements in _nodes(search):
         if search.limit is None or len(found) < search.limit:
-            found += node_candidates.read_nodes(connection, statements, cache, *search.group.resources)
+            found += plain_providers.read_nodes(connection, statements, cache, *search.group.resources)
     if search.limit is None or len(found) < search.limit:
-        found += node_candidates.read_clients(connection, _clients(search))
+        found += plain_providers.read_clients(connection, _clients(search))
     return found
 
 
@@ -64,26 +64,26 @@ def free_nodes(search: PlainSearch) -> tuple[sa.Select, ...]:
     if [*search.group.resources.values()] != [1]:
         return ()
     group, holders, ((name, class_id),) = search.group, dict(search.holders), search.class_ids
-    own = node_candidates.traits_of_nodes(search.dialect, holders, group.required)
+    own = plain_providers.traits_of_nodes(search.dialect, holders, group.required)
     others = [one_of for one_of in group.required if len(one_of) > 1 or own.isdisjoint(one_of)]
     rest = search._replace(group=dataclasses.replace(group, required=others))
     return tuple(
-        node_candidates.nodes(search.dialect, own, [of_class, *_conditions(rest)], search.limit)
-        for of_class in node_candidates.class_conditions(search.node_classes, name, class_id)
+        plain_providers.nodes(search.dialect, own, [of_class, *_conditions(rest)], search.limit)
+        for of_class in plain_providers.class_conditions(search.node_classes, name, class_id)
     )
 
 
 @functools.lru_cache(maxsize=128)
 def _nodes(search: PlainSearch) -> tuple[Statements, ...]:
-    """Return the statements for ``node_candidates.read_nodes``."""
-    return tuple(node_candidates.statements(each, search.limit) for each in free_nodes(search))
+    """Return the statements for ``plain_providers.read_nodes``."""
+    return tuple(plain_providers.statements(each, search.limit) for each in free_nodes(search))
 
 
 @functools.lru_cache(maxsize=128)
 def _clients(search: PlainSearch) -> sa.Select:
-    """Return the SELECT for ``node_candidates.read_clients``."""
+    """Return the SELECT for ``plain_providers.read_clients``."""
     amounts = {class_id: search.group.resources[name] for name, class_id in search.class_ids}
-    return node_candidates.with_inventories(node_candidates.clients(amounts, [*_conditions(search)], search.limit))
+    return plain_providers.with_inventories(plain_providers.clients(amounts, [*_conditions(search)], search.limit))
 
 
 def _conditions(search: PlainSearch) -> Iterator[Condition]:

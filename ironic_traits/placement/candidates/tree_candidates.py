@@ -23,7 +23,7 @@ from ironic_traits.matching.combinations import (
     ProviderAmount,
     combine,
 )
-from ironic_traits.placement import capacity
+from ironic_traits.placement import inventory_usage
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup
 from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.candidates.plain_candidates import requirements, root_conditions
@@ -162,8 +162,8 @@ def rules(search: Search) -> CombinationRules:
     repeated = {search.class_ids[name] for name in names if names.count(name) > 1}
     rooms = {}
     if repeated:
-        for row in capacity.rows(search.connection, tables.resource_classes.c.id.in_(repeated)):
-            left = capacity.units(row) - int(row.used)
+        for row in inventory_usage.rows(search.connection, tables.resource_classes.c.id.in_(repeated)):
+            left = inventory_usage.units(row) - int(row.used)
             rooms[row.provider_id, row.class_id] = (left, row.max_unit)
     above = _above(search.connection) if search.request.subtrees else {}
     return CombinationRules(

@@ -7,7 +7,7 @@ import pytest
 from oslo_config import cfg
 
 from ironic_traits import failures
-from ironic_traits.api.v1.protocols import BARE_METAL
+from ironic_traits.api.v1.protocol import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.holds import reservations, reserve
 from ironic_traits.inventory.nodes import nodes

@@ -12,7 +12,8 @@ from webob import Request
 
 from ironic_traits.api.description.documents import APIS, document
 from ironic_traits.api.description.operations import operations
-from ironic_traits.api.v1 import protocols
+from ironic_traits.api.placement.protocol import PLACEMENT
+from ironic_traits.api.v1.protocol import BARE_METAL
 from tests.support.api_samples import sampled
 from tests.support.client import Client, message
 from tests.support.described import Described
@@ -41,8 +42,8 @@ def described(api, minor):
 
 
 def test_every_route_is_described_and_nothing_else():
-    everything = [*described('baremetal', protocols.BARE_METAL.maximum)]
-    everything += described('placement', protocols.PLACEMENT.maximum)
+    everything = [*described('baremetal', BARE_METAL.maximum)]
+    everything += described('placement', PLACEMENT.maximum)
     assert sorted(everything) == sorted(map(str, operations()))
 
 
@@ -129,7 +130,7 @@ def test_the_comparison_notices(samples, changes, problem):
 def test_versions_of_query_parameters(samples):
     """A parameter is described since the version that accepts it."""
     client, wrong = Client(samples), []
-    for minor in range(protocols.BARE_METAL.minimum, protocols.BARE_METAL.maximum):
+    for minor in range(BARE_METAL.minimum, BARE_METAL.maximum):
         before, after = described('baremetal', minor), described('baremetal', minor + 1)
         for route in before.keys() & after.keys():
             for each in _query(after[route]).keys() - _query(before[route]).keys():
@@ -250,7 +251,7 @@ def test_the_latest_version_without_parameters(ask):
     """The description needs no authentication."""
     response = ask(api__auth_strategy='noauth2')
     assert (response.status_int, response.content_type) == (200, 'application/json')
-    latest = protocols.BARE_METAL.maximum
+    latest = BARE_METAL.maximum
     assert response.json == json.loads(json.dumps(document('baremetal', latest, 'noauth2')))
     assert ask('?api=baremetal&version=latest', api__auth_strategy='noauth2').body == response.body
 

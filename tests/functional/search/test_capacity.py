@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import strategies as st
 
-from ironic_traits.api.v1.protocols import BARE_METAL
+from ironic_traits.api.v1.protocol import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.inventory.search.capacity import Nodes

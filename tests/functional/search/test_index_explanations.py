@@ -7,11 +7,11 @@ import sqlalchemy as sa
 from hypothesis import strategies as st
 
 from ironic_traits import clauses
-from ironic_traits.api.v1.protocols import BARE_METAL
+from ironic_traits.api.v1.protocol import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.statements.types import now
-from ironic_traits.inventory.core.exclusions import Exclusions
+from ironic_traits.inventory.core.mirror_exclusions import Exclusions
 from ironic_traits.inventory.search import explanations, index_explanations, node_index, node_sets
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching.requests import understand

@@ -1,6 +1,6 @@
 """What differs between the APIs outside of the routes: versions, headers, failures.
 
-``api.v1.protocols`` has both of them.
+``api.v1.protocol`` and ``api.placement.protocol`` have one each. ``api.v1.protocol_selection`` chooses between them.
 """
 
 import dataclasses

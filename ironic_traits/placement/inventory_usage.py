@@ -1,4 +1,4 @@
-"""Inventories of providers with their capacity and usage: stored ones, and those that are derived from nodes.
+"""Inventories of providers with their usage: those that clients store, and those that are derived from nodes.
 
 A node's provider has one unit of the node's resource class:
 

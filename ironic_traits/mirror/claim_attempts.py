@@ -7,7 +7,6 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
-import logging
 import re
 from collections.abc import Sequence
 
@@ -16,15 +15,13 @@ import sqlalchemy as sa
 from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.deploy import states
-from ironic_traits.inventory.core.exclusions import Exclusions
+from ironic_traits.inventory.core.mirror_exclusions import Exclusions
 from ironic_traits.inventory.holds import mirror_claims
 from ironic_traits.inventory.mirrored import mirror_settlements
 from ironic_traits.inventory.mirrored.mirror_settlements import Finding
 from ironic_traits.mirror import settler
-from ironic_traits.mirror.cloud import Answer, Cloud, Unreadable, Unsent
+from ironic_traits.mirror.cloud import Answer, Cloud, Unreadable, Unsent, connected
 from ironic_traits.mirror.documents import Occupation
-
-LOG = logging.getLogger(__name__)
 
 #: Maximum number of concurrent requests to clouds for one request of a client.
 _AT_ONCE = 8
@@ -128,7 +125,7 @@ class CloudAttempt:
         for claim in self._claims:
             outcome = self._outcomes.get(claim.uuid, TakeOutcome())
             if outcome.has_instance:
-                give_back(self._context, claim, _REASON)
+                settler.give_back(self._context, claim, _REASON)
             elif outcome.has_instance is None:
                 # The mirror will read from the cloud whether the node has the instance.
                 mirror_settlements.begin(self._context, claim.uuid, is_mine=True)
@@ -176,31 +173,3 @@ def unconfirmed(context: Context, claims: Sequence[sa.Row], reason: str) -> fail
     """Return the failure of a request if it is not known whether clouds hold its nodes."""
     clouds = ' and '.join(sorted({claim.cloud for claim in claims}))
     return failures.ClaimUnconfirmed(cloud=clouds, reason=reason, seconds=context.conf.mirror.claim_seconds)
-
-
-def give_back(context: Context, claim: sa.Row, reason: str | None = None) -> bool:
-    """Settle a claim, as ``settler.settle`` does. If the cloud does not respond, the mirror does it later.
-
-    :returns: whether another process settles it now.
-    """
-    try:
-        return not settler.settle(context, connected(context, claim.cloud), claim, reason)
-    except Unreadable as error:
-        LOG.warning('Node %s is not given back to cloud %s yet: %s', claim.node_uuid, claim.cloud, error)
-        return False
-
-
-def connected(context: Context, name: str) -> Cloud:
-    """Return a connected cloud. All requests of a process share the connection.
-
-    :raises Unsent: the cloud cannot be reached.
-    """
-    cloud = context.service.clouds.get(name)
-    if cloud is None:
-        cloud = Cloud(name, mirror_claims.seconds(context.conf)['request'])
-        try:
-            cloud.connect()
-        except Unreadable as error:
-            raise Unsent(str(error)) from error
-        context.service.clouds[name] = cloud
-    return cloud

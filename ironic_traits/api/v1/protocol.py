@@ -1,15 +1,11 @@
-"""The conventions of the Bare Metal API, and which API a path is of."""
+"""The conventions of the Bare Metal API."""
 
-from collections.abc import Callable
 from wsgiref.types import WSGIEnvironment
-
-from oslo_config import cfg
 
 from ironic_traits.api import microversions, rendering
 from ironic_traits.api.placement import errors
-from ironic_traits.api.placement.protocol import PLACEMENT
 from ironic_traits.api.placement.root import PlacementController
-from ironic_traits.api.protocols import DESCRIPTION, Protocol
+from ironic_traits.api.protocol import DESCRIPTION, Protocol
 from ironic_traits.failures import Failure
 
 
@@ -44,19 +40,3 @@ BARE_METAL = Protocol(
     takes_options=True,
     has_tags=True,
 )
-
-
-def protocol(conf: cfg.ConfigOpts, path: str) -> Protocol:
-    """Return the Protocol of a path."""
-    return selector(conf.api.serve)(path)
-
-
-def selector(serve: str) -> Callable[[str], Protocol]:
-    """Return the function from a path to its Protocol.
-
-    :param serve: the option [api] serve.
-    """
-    if serve == 'placement':
-        return lambda path: PLACEMENT
-    prefix = f'{PLACEMENT.prefix}/'
-    return lambda path: PLACEMENT if f'{path}/'.startswith(prefix) else BARE_METAL

@@ -1,4 +1,4 @@
-"""Candidates that are one provider each: nodes, or providers of clients without trees.
+"""The providers of plain candidates, which are one provider each: nodes, or providers of clients without trees.
 
 The limit ends the queries. They read the nodes of a resource class that are free from an index of them.
 """
@@ -13,7 +13,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.types import joined
 from ironic_traits.inventory.search import node_classes
-from ironic_traits.placement import capacity
+from ironic_traits.placement import inventory_usage
 from ironic_traits.placement.candidates.candidate_summaries import Summary, standard_first
 from ironic_traits.placement.trait_cache import CachedTraits, TraitCache
 from ironic_traits.placement.trait_conditions import Holders
@@ -51,7 +51,7 @@ def nodes(dialect: str, own_traits: Collection[str], conditions: Collection[Cond
     """
     few = limit is not None and limit <= _FEW
     statement = (
-        capacity.select_node_providers(dialect, own_traits, few)
+        inventory_usage.select_node_providers(dialect, own_traits, few)
         .where(*conditions)
         .order_by(tables.nodes.c.id)
         .limit(limit)
@@ -166,7 +166,7 @@ def clients(amounts: Mapping[int, int], conditions: Collection[Condition], limit
     :returns: SELECT of ``id``, ``uuid`` and ``root_provider_uuid``.
     """
     return (
-        capacity.select_client_providers(amounts)
+        inventory_usage.select_client_providers(amounts)
         .where(*conditions)
         .order_by(tables.resource_providers.c.id)
         .limit(limit)
@@ -204,7 +204,7 @@ def read_clients(connection: sa.Connection, statement: sa.Select) -> Iterator[tu
         if provider_id != last:
             last, resources = provider_id, {}
             yield uuid, Summary(None, uuid, resources, _names(foreign))
-        resources[name] = (capacity.whole_units(*amounts), int(in_use))
+        resources[name] = (inventory_usage.whole_units(*amounts), int(in_use))
 
 
 def _foreign(found: sa.FromClause) -> sa.ScalarSelect[str]:
