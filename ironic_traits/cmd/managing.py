@@ -8,10 +8,9 @@ from typing import Any, NoReturn
 
 from oslo_config import cfg
 
-from ironic_traits import validation
 from ironic_traits.changes import change_feed
 from ironic_traits.cmd import rules, setup
-from ironic_traits.conf import database_name
+from ironic_traits.conf import database_name, validation
 from ironic_traits.db import migrations, online_migrations, revisions
 from ironic_traits.db.engine import Database
 from ironic_traits.inventory.core import history_purge

@@ -12,7 +12,9 @@ from oslo_config import cfg
 from oslo_db import exception as db_exception
 from oslo_log.log import LogConfigError
 
-from ironic_traits import conf, extras, logs, validation
+from ironic_traits import conf, extras
+from ironic_traits.cmd import logs
+from ironic_traits.conf import validation
 from ironic_traits.db import revisions
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers

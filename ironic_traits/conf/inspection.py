@@ -4,7 +4,7 @@ import pathlib
 
 from oslo_config import cfg, types
 
-from ironic_traits.option_types import Accelerators, PciAlias, SubnetNetwork
+from ironic_traits.conf.option_types import Accelerators, PciAlias, SubnetNetwork
 
 GROUP = 'inspection'
 

@@ -267,7 +267,7 @@ def _import_own():
     for name in _OWN_MODULES:
         importlib.import_module(name)
     # This imports the libraries whose options it lists.
-    importlib.import_module('ironic_traits.validation')._schema()
+    importlib.import_module('ironic_traits.conf.validation')._schema()
 
 
 def _load(groups):

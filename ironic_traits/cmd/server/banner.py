@@ -7,8 +7,8 @@ import time
 
 from oslo_config import cfg
 
-from ironic_traits import logs
 from ironic_traits.api import microversions
+from ironic_traits.cmd import logs
 from ironic_traits.cmd.server import addresses, console
 from ironic_traits.conf import database_name
 from ironic_traits.version import version

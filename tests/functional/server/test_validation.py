@@ -7,8 +7,8 @@ import textwrap
 
 import pytest
 
-from ironic_traits import validation
 from ironic_traits.cmd import manage
+from ironic_traits.conf import validation
 from tests.support.programs import run
 from tests.support.service import Server, make_conf
 
