@@ -36,13 +36,13 @@ class ListController(Resource):
 class _DetailController(Resource):
     """The resource at /detail below a list.
 
-    :param of: the list.
+    :ivar of: the list.
     """
 
     detail = True
 
     def __init__(self, of: ListController) -> None:
-        self.records = of.records
+        self.of, self.records = of, of.records
         self.get_all = python_types.MethodType(of.get_all.__func__, self)
 
 

@@ -27,6 +27,7 @@ from ironic_traits.api.v1.history import HistoryController
 from ironic_traits.api.v1.inspection_rules import InspectionRulesController
 from ironic_traits.api.v1.matches import MatchesController
 from ironic_traits.api.v1.mirrors import MirrorsController
+from ironic_traits.api.v1.node_traits import NodeTraitsController
 from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
 from ironic_traits.api.v1.ports import PortsController
@@ -35,7 +36,7 @@ from ironic_traits.api.v1.reservations import ReservationsController
 from ironic_traits.api.v1.runbooks import RunbooksController
 from ironic_traits.api.v1.shards import ShardsController
 from ironic_traits.api.v1.traits import TraitsController
-from ironic_traits.api.v1.volume import VolumeController
+from ironic_traits.api.v1.volume import NodeVolumeController, VolumeController
 from ironic_traits.context import Context
 from ironic_traits.version import version
 
@@ -92,8 +93,12 @@ _CHILDREN = {
     'volume': VolumeController(),
 }
 
-#: The nouns of Ironic. Version 38 brought ours.
-_NOUNS = tuple(type(child) for child in _CHILDREN.values() if child.since != 38)
+#: The resources of Ironic that refuse a method that they never have with 405, also before their version. Version 38
+#: brought our resources.
+_REFUSING: tuple[type[Resource], ...] = (
+    NodeVolumeController,
+    *(type(child) for child in _CHILDREN.values() if child.since != 38),
+)
 
 
 class _V1(types.Base):
@@ -183,14 +188,17 @@ class RootController(Resource):
 def _check_since(request: Request, error: exc.HTTPMethodNotAllowed) -> None:
     """Raise HTTPNotFound if a method is not allowed, but the client would not find the resource at its version.
 
-    As in Ironic, a noun refuses a method that it never has with 405, also before its own version.
+    Which methods are refused with 405 before the version of the resource depends on the resource, as in Ironic.
 
     :param error: as ``Resource.find`` raises it.
     """
     if request.environ[CONTEXT].minor >= error.since:
         return
-    methods = [getattr(error.resource, name, None) for name in METHODS.get(request.method, ())]
-    if not isinstance(error.resource, _NOUNS) or any(method and method.route.before == 404 for method in methods):
+    # The path /detail below a list refuses what the list refuses.
+    resource = getattr(error.resource, 'of', error.resource)
+    methods = [getattr(resource, name, None) for name in METHODS.get(request.method, ())]
+    is_refused = isinstance(resource, _REFUSING) or (isinstance(resource, NodeTraitsController) and not methods)
+    if not is_refused or any(method and method.route.before == 404 for method in methods):
         raise exc.HTTPNotFound(f'{request.path} needs API version 1.{error.since}.') from None
 
 

@@ -259,7 +259,8 @@ def test_resources(client):
         assert named == {name for name, since in NAMED_SINCE.items() if since <= minor}
 
 
-WRITES = ('POST', 'PUT', 'PATCH', 'DELETE')
+METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE')
+WRITES = METHODS[1:]
 #: {(path, the minor version before it): HTTP methods that Ironic 39 refuses with 405 there; the others get 404}
 REFUSED_EARLY = {
     **dict.fromkeys((('allocations', 51), ('deploy_templates', 54)), WRITES),
@@ -267,8 +268,9 @@ REFUSED_EARLY = {
     **dict.fromkeys((('conductors', 48), ('conductors/{0}', 48)), WRITES),
     **dict.fromkeys((('inspection_rules', 95), ('inspection_rules/{0}', 95)), WRITES),
     **dict.fromkeys((('runbooks', 91), ('runbooks/{0}', 91)), WRITES),
-    **dict.fromkeys((('shards', 81), ('volume', 31)), WRITES),
-    **dict.fromkeys((('portgroups', 22), ('portgroups/{0}', 22)), ('PUT',)),
+    **dict.fromkeys((('shards', 81), ('volume', 31), ('nodes/{0}/volume', 31)), WRITES),
+    **dict.fromkeys((('portgroups', 22), ('portgroups/{0}', 22), ('portgroups/detail', 22)), ('HEAD', 'PUT')),
+    ('nodes/{0}/traits/A', 36): ('HEAD', 'PUT'),
     **dict.fromkeys((('portgroups/{0}/ports', 23), ('portgroups/{0}/ports/detail', 23)), ()),
     **dict.fromkeys((('nodes/{0}/portgroups', 23), ('nodes/{0}/portgroups/detail', 23)), ()),
     **dict.fromkeys((('nodes/{0}/volume/connectors', 31), ('nodes/{0}/volume/targets', 31)), ()),
@@ -290,6 +292,6 @@ REFUSED_EARLY = {
 def test_methods_before_their_version(client, place, refused):
     path, minor = place
     path = f'/v1/{path.format(client.node()["uuid"])}'
-    for method in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE'):
+    for method in METHODS:
         status = client.ask(method, path, version=f'1.{minor}').status_int
         assert status == (405 if method in refused else 404), method
