@@ -1,6 +1,10 @@
 """Base policy rules, and the check strings that the rules of the Placement API combine."""
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from oslo_policy import policy
+
+from ironic_traits.resources.fields import Rule
 
 # Placement API: the names of openstack-placement.
 ADMIN_OR_SERVICE = 'rule:admin_or_service_api'
@@ -118,3 +122,31 @@ def rule(name: str, check: str, description: str, *operations: str) -> policy.Do
         [{'method': method, 'path': path} for method, path in routes],
         scope_types=['project'] if name.startswith('placement:') else None,
     )
+
+
+def rules(prefix: str, path: str, *entries: Sequence[str]) -> list[policy.DocumentedRuleDefault]:
+    """Return documented policy rules.
+
+    :param prefix: the beginning of their names, such as 'baremetal:port'.
+    :param path: the path of the resource, such as '/v1/ports'.
+    :param entries: (the rest of the name, check string, description, 'METHOD PATH PATH', …), as for ``rule``. A path
+        may be one below that of the resource, such as '/detail'. Without one, it is that of the resource.
+    """
+    root = path[: path.index('/', 1) + 1]
+    return [
+        rule(f'{prefix}:{name}', check, description, *_operations(root, path, routes))
+        for name, check, description, *routes in entries
+    ]
+
+
+def of_fields(field_rules: Iterable[Rule], operations: str) -> list[Sequence[str]]:
+    """Return the entries of ``rules`` for the rules of single fields.
+
+    :param operations: 'METHOD PATH PATH'.
+    """
+    return [(each.name.split(':', 2)[2], each.check, each.description, operations) for each in field_rules]
+
+
+def _operations(root: str, path: str, routes: Sequence[str]) -> Iterator[str]:
+    for method, *paths in map(str.split, routes):
+        yield from (f'{method} {each}' if each.startswith(root) else f'{method} {path}{each}' for each in paths or [''])

@@ -1,25 +1,27 @@
 """Policy rules of the data of inspections."""
 
-from ironic_traits.policies.base import ANY_USER, rule
+from ironic_traits.policies.base import ANY_USER, rules
 from ironic_traits.resources.roles import NODE_OWNER_ADMIN, OWNER_READER, OWNER_SERVICE, SERVICE, SYSTEM_READER, any_of
 
-RULES = [
-    rule(
-        'baremetal:node:inventory:get',
+RULES = rules(
+    'baremetal',
+    '/v1/nodes/{node_ident}/inventory',
+    (
+        'node:inventory:get',
         any_of(SYSTEM_READER, SERVICE, OWNER_READER, OWNER_SERVICE),
         'See the data of the inspection of a node.',
-        'GET /v1/nodes/{node_ident}/inventory',
+        'GET',
     ),
-    rule(
-        'baremetal:node:inventory:set',
+    (
+        'node:inventory:set',
         NODE_OWNER_ADMIN,
         'Store data of an inspection of a node. The inspection rules change its traits accordingly.',
-        'PUT /v1/nodes/{node_ident}/inventory',
+        'PUT',
     ),
-    rule(
-        'baremetal:driver:ipa_continue_inspection',
+    (
+        'driver:ipa_continue_inspection',
         ANY_USER,
         'Send the data of an inspection, as a ramdisk does. It does not authenticate.',
         'POST /v1/continue_inspection',
     ),
-]
+)

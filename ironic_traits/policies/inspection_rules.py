@@ -1,19 +1,13 @@
 """Policy rules of inspection rules."""
 
-from ironic_traits.policies.base import rule
+from ironic_traits.policies.base import rules
 from ironic_traits.resources.roles import SYSTEM_ADMIN, SYSTEM_READER
 
-_RULE = '/v1/inspection_rules/{rule_ident}'
-
-RULES = [
-    rule(
-        'baremetal:inspection_rule:get',
-        SYSTEM_READER,
-        'List inspection rules, or show one.',
-        'GET /v1/inspection_rules',
-        f'GET {_RULE}',
-    ),
-    rule('baremetal:inspection_rule:create', SYSTEM_ADMIN, 'Create an inspection rule.', 'POST /v1/inspection_rules'),
-    rule('baremetal:inspection_rule:update', SYSTEM_ADMIN, 'Change an inspection rule.', f'PATCH {_RULE}'),
-    rule('baremetal:inspection_rule:delete', SYSTEM_ADMIN, 'Delete an inspection rule.', f'DELETE {_RULE}'),
-]
+RULES = rules(
+    'baremetal:inspection_rule',
+    '/v1/inspection_rules',
+    ('get', SYSTEM_READER, 'List inspection rules, or show one.', 'GET /v1/inspection_rules /{rule_ident}'),
+    ('create', SYSTEM_ADMIN, 'Create an inspection rule.', 'POST'),
+    ('update', SYSTEM_ADMIN, 'Change an inspection rule.', 'PATCH /{rule_ident}'),
+    ('delete', SYSTEM_ADMIN, 'Delete an inspection rule.', 'DELETE /{rule_ident}'),
+)

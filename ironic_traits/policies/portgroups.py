@@ -1,29 +1,25 @@
 """Policy rules of portgroups."""
 
-from ironic_traits.policies.base import rule
+from ironic_traits.policies.base import rules
 from ironic_traits.resources.roles import NODE_ADMIN, NODE_OWNER_ADMIN, NODE_READER, READER, READER_OF_ALL
 
-RULES = [
-    rule('baremetal:portgroup:create', NODE_ADMIN, 'Create a portgroup.', 'POST /v1/portgroups'),
-    rule(
-        'baremetal:portgroup:list',
+RULES = rules(
+    'baremetal:portgroup',
+    '/v1/portgroups',
+    ('create', NODE_ADMIN, 'Create a portgroup.', 'POST'),
+    (
+        'list',
         READER,
         'List portgroups.',
-        'GET /v1/portgroups',
-        'GET /v1/portgroups/detail',
-        'GET /v1/nodes/{node_ident}/portgroups',
-        'GET /v1/nodes/{node_ident}/portgroups/detail',
+        'GET /v1/portgroups /detail /v1/nodes/{node_ident}/portgroups /v1/nodes/{node_ident}/portgroups/detail',
     ),
-    rule(
-        'baremetal:portgroup:list_all',
+    (
+        'list_all',
         READER_OF_ALL,
         "See the portgroups of all nodes, not only of those that the caller's project owns or leases.",
-        'GET /v1/portgroups',
-        'GET /v1/portgroups/detail',
+        'GET /v1/portgroups /detail',
     ),
-    rule('baremetal:portgroup:get', NODE_READER, 'Show a portgroup.', 'GET /v1/portgroups/{portgroup_ident}'),
-    rule(
-        'baremetal:portgroup:update', NODE_OWNER_ADMIN, 'Change a portgroup.', 'PATCH /v1/portgroups/{portgroup_ident}'
-    ),
-    rule('baremetal:portgroup:delete', NODE_ADMIN, 'Delete a portgroup.', 'DELETE /v1/portgroups/{portgroup_ident}'),
-]
+    ('get', NODE_READER, 'Show a portgroup.', 'GET /{portgroup_ident}'),
+    ('update', NODE_OWNER_ADMIN, 'Change a portgroup.', 'PATCH /{portgroup_ident}'),
+    ('delete', NODE_ADMIN, 'Delete a portgroup.', 'DELETE /{portgroup_ident}'),
+)
