@@ -18,7 +18,6 @@ from oslo_utils import strutils, uuidutils
 
 from ironic_traits import failures, spelling
 from ironic_traits.deploy import states
-from ironic_traits.inventory.core import history
 from ironic_traits.matching import sources
 from ironic_traits.matching import traits as trait_names
 from ironic_traits.resources.fields import Resource
@@ -310,18 +309,6 @@ class PositiveInteger(_Type):
         return value
 
 
-class EventType(_Type):
-    """The type of an event in the history of a node."""
-
-    name = 'event type'
-    schema = _TEXT_SCHEMA | {'enum': list(history.EVENT_TYPES)}
-
-    def validate(self, value: typing.Any) -> str:
-        if value not in history.EVENT_TYPES:
-            raise ValueError(f'{value!r} is not a type of events. The types are {", ".join(history.EVENT_TYPES)}')
-        return value
-
-
 class Moment(_Type):
     """A date and a time with an offset, stored in UTC without an offset."""
 
@@ -387,6 +374,14 @@ class Link(Base):
 
 
 LINKS = [Link]
+
+
+class Stored(Base):
+    """The fields that most resources have in a response."""
+
+    created_at = MOMENT
+    updated_at = MOMENT
+    links = LINKS
 
 
 class PatchOperation(Base):

@@ -234,5 +234,6 @@ def test_types_know_the_order_of_their_attributes():
     assert [each for each in ours if not issubclass(each, types.Base)] == []
     assert [field.name for field in wsme.types.list_attributes(types.Link)] == ['href', 'rel', 'type']
     names = [field.name for field in wsme.types.list_attributes(node_types.Node)]
-    assert names[:3] == ['created_at', 'updated_at', 'provision_state']
-    assert names.index('links') < names.index('uuid') < names.index('driver')
+    # Those of the class itself come first, then those of its bases.
+    assert names[:2] == ['provision_state', 'target_provision_state']
+    assert names.index('created_at') < names.index('links') < names.index('uuid') < names.index('driver')

@@ -55,15 +55,12 @@ class AllocationBody(AllocationFields):
     node = types.TEXT
 
 
-class Allocation(AllocationFields):
+class Allocation(types.Stored, AllocationFields):
     """An allocation in a response."""
 
-    created_at = types.MOMENT
-    updated_at = types.MOMENT
     node_uuid = types.UUID
     state = str
     last_error = str
-    links = types.LINKS
 
 
 class _Allocations(Records):

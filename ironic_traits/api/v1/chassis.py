@@ -23,12 +23,9 @@ class ChassisBody(types.Base):
     extra = types.OBJECT
 
 
-class Chassis(ChassisBody):
+class Chassis(types.Stored, ChassisBody):
     """A chassis in a response."""
 
-    created_at = types.MOMENT
-    updated_at = types.MOMENT
-    links = types.LINKS
     nodes = types.LINKS
 
 

@@ -20,16 +20,13 @@ SORTABLE = frozenset({'id', 'created_at', 'updated_at', 'hostname', 'conductor_g
 QUERY = {**paging.QUERY, 'marker': types.TEXT, **FIELDS_QUERY, 'detail': types.BOOLEAN}
 
 
-class Conductor(types.Base):
+class Conductor(types.Stored):
     """A host with workers."""
 
     hostname = str
     conductor_group = str
     alive = bool
     drivers = [str]
-    created_at = types.MOMENT
-    updated_at = types.MOMENT
-    links = types.LINKS
 
 
 class Conductors(types.Base):

@@ -30,12 +30,8 @@ class NewTemplate(TemplateBody):
     description = types.TEXT_255
 
 
-class Template(TemplateBody):
+class Template(types.Stored, TemplateBody):
     """A deploy template in a response."""
-
-    created_at = types.MOMENT
-    updated_at = types.MOMENT
-    links = types.LINKS
 
 
 TEMPLATES = Records(

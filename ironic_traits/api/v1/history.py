@@ -3,6 +3,7 @@
 from typing import Any
 
 import sqlalchemy as sa
+import wsme.types
 
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
@@ -13,13 +14,28 @@ from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.core import history
 
 SINCE = 38
+
+
+class _EventType(wsme.types.UserType):
+    """The type of an event in the history of a node."""
+
+    basetype = str
+    name = 'event type'
+    schema = {'type': 'string', 'enum': list(history.EVENT_TYPES)}
+
+    def validate(self, value: Any) -> str:
+        if value not in history.EVENT_TYPES:
+            raise ValueError(f'{value!r} is not a type of events. The types are {", ".join(history.EVENT_TYPES)}')
+        return value
+
+
 _FILTERS = {
     'since': types.QueryMoment(),
     'until': types.QueryMoment(),
     'node': types.TEXT,
     'trait': types.TraitNames(),
     'source': types.Source(),
-    'event_type': types.EventType(),
+    'event_type': _EventType(),
 }
 
 

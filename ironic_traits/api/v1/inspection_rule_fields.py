@@ -79,12 +79,8 @@ class InspectionRuleBody(types.Base):
     actions = _Parts()
 
 
-class InspectionRule(InspectionRuleBody):
+class InspectionRule(types.Stored, InspectionRuleBody):
     """An inspection rule in a response."""
-
-    created_at = types.MOMENT
-    updated_at = types.MOMENT
-    links = types.LINKS
 
 
 def with_name(body: Any) -> Any:

@@ -59,11 +59,9 @@ class NodeBody(Settable):
     driver = wsme.types.wsattr(types.TEXT_255, mandatory=True)
 
 
-class Node(Settable):
+class Node(types.Stored, Settable):
     """A node in a response, with the fields of all versions."""
 
-    created_at = types.MOMENT
-    updated_at = types.MOMENT
     provision_state = str
     target_provision_state = str
     provision_updated_at = types.MOMENT
@@ -90,7 +88,6 @@ class Node(Settable):
     target_raid_config = types.OBJECT
     traits = [str]
     trait_sources = trait_sources.TraitSources
-    links = types.LINKS
     ports = types.LINKS
     states = types.LINKS
     portgroups = types.LINKS

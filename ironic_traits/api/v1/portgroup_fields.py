@@ -27,14 +27,11 @@ class PortgroupBody(types.Base):
     category = types.Text(maximum=80)
 
 
-class Portgroup(PortgroupBody):
+class Portgroup(types.Stored, PortgroupBody):
     """A portgroup in a response."""
 
-    created_at = types.MOMENT
-    updated_at = types.MOMENT
     internal_info = types.OBJECT
     dynamic_portgroup = types.BOOLEAN
-    links = types.LINKS
     ports = types.LINKS
 
 

@@ -42,13 +42,10 @@ class PortBody(types.Base):
     available_for_dynamic_portgroup = types.BOOLEAN
 
 
-class Port(PortBody):
+class Port(types.Stored, PortBody):
     """A port in a response."""
 
-    created_at = types.MOMENT
-    updated_at = types.MOMENT
     internal_info = types.OBJECT
-    links = types.LINKS
 
 
 class NewPort(PortBody):

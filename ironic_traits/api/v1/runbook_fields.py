@@ -32,13 +32,10 @@ class RunbookBody(types.Base):
     steps = Steps('runbook', ('interface', 'step', 'order'))
 
 
-class Runbook(RunbookBody):
+class Runbook(types.Stored, RunbookBody):
     """A runbook in a response."""
 
-    created_at = types.MOMENT
-    updated_at = types.MOMENT
     traits = [str]
-    links = types.LINKS
 
 
 class Traits(types.Base):

@@ -25,12 +25,8 @@ class ConnectorBody(types.Base):
     extra = types.OBJECT
 
 
-class Connector(ConnectorBody):
+class Connector(types.Stored, ConnectorBody):
     """A volume connector in a response."""
-
-    created_at = types.MOMENT
-    updated_at = types.MOMENT
-    links = types.LINKS
 
 
 class TargetBody(types.Base):
@@ -47,12 +43,8 @@ class TargetBody(types.Base):
     extra = types.OBJECT
 
 
-class Target(TargetBody):
+class Target(types.Stored, TargetBody):
     """A volume target in a response."""
-
-    created_at = types.MOMENT
-    updated_at = types.MOMENT
-    links = types.LINKS
 
 
 _RULE = 'baremetal:volume'
