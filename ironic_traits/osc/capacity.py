@@ -24,8 +24,7 @@ class Capacity(commands.Lister):
     The nodes themselves do not change.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_flavor_options(parser)
         requests.add_options(parser)
         parser.add_argument(
@@ -47,7 +46,6 @@ class Capacity(commands.Lister):
             default=[],
             help='Break the figures down by resource_class, owner, shard, or trait:PREFIX',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         _check_flavor_options(parsed_args)

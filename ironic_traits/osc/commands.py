@@ -21,6 +21,15 @@ class _Escaping:
 
     app: Any
 
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command line."""
+        parser = super().get_parser(prog_name)  # type: ignore[misc]
+        self.add_arguments(parser)
+        return parser
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments and options of the command."""
+
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command."""
         _escape_output(self.app)

@@ -17,13 +17,11 @@ class Drift(commands.Lister):
     traits that are used, and traits that images require and no node has.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         capacity.add_flavor_options(parser, required=True)
         parser.add_argument(
             '--images-from-glance', action='store_true', help="Also compare the images of Glance ('openstack' only)"
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         body = capacity.flavors(self.app, parsed_args)

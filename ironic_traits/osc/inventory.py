@@ -18,8 +18,7 @@ class ExportInventory(commands.Command):
     import'.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('file', metavar='<file>', help='JSON if the name ends in .json, else YAML; - for stdout')
         parser.add_argument('--force', action='store_true', help='Overwrite the file if it exists')
         parser.add_argument(
@@ -27,7 +26,6 @@ class ExportInventory(commands.Command):
             action='store_true',
             help='Include the nodes of mirrored clouds. A service that imports the file owns them',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         client = osc.client(self.app, version='latest')
@@ -56,8 +54,7 @@ class ImportInventory(commands.Lister):
     are updated. Nodes that are not in the file stay unchanged.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('file', metavar='<file>', help='JSON or YAML; - for stdin')
         parser.add_argument(
             '--source',
@@ -71,7 +68,6 @@ class ImportInventory(commands.Lister):
             help='With --source: nodes that are not in the file, or have no traits there, lose the traits of the '
             'source',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         if parsed_args.prune and parsed_args.source is None:

@@ -26,8 +26,7 @@ class Match(commands.Lister):
     #: The explanation for --explain; None without that option.
     _explanation = None
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         requests.add_options(parser)
         parser.add_argument('--limit', metavar='<limit>', type=int, help='Maximum number of nodes (default: 100)')
         mode = parser.add_mutually_exclusive_group()
@@ -35,7 +34,6 @@ class Match(commands.Lister):
             '--instance', metavar='<instance>', help='Check the nodes that the instance with this UUID holds'
         )
         mode.add_argument('--explain', action='store_true', help='Show why nodes do not match')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         request = requests.request(self.app, parsed_args)

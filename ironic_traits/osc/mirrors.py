@@ -27,10 +27,8 @@ class ListMirror(commands.Lister):
 class ShowMirror(commands.ShowOne):
     """Show the mirror of a cloud, and its conflicts"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('mirror', metavar='<cloud>', help='Name of the cloud')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Row:
         mirror = osc.client(self.app).mirror(parsed_args.mirror)

@@ -18,15 +18,13 @@ class SetInventory(commands.Command):
     The inspection rules change the traits of the node accordingly. Its properties and its ports do not change.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('node', metavar='<node>', help='Name or UUID of the node')
         parser.add_argument(
             'file',
             metavar='<file>',
             help="JSON, as 'baremetal node inventory save' writes it, or as a ramdisk sends it; - for stdin",
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         document = _read(parsed_args.file)

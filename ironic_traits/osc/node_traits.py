@@ -64,11 +64,9 @@ class _Change(commands.Command):
     #: ``nargs`` of the positional argument with traits.
     _count = '+'
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('node', metavar='<node>', help='Name or UUID of the node')
         parser.add_argument('traits', metavar='<trait>', nargs=self._count, help='Names of the traits')
-        return parser
 
     def _each(self, names: Iterable[str], change: Callable[[str], None], message: str) -> None:
         """Change each trait. If one fails, continue with the others.
@@ -96,11 +94,10 @@ class SetTrait(_Change):
     --source, the node then has exactly these traits.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument('--source', metavar='<source>', help='Source that holds the traits')
         parser.add_argument('--add', action='store_true', help='Add these traits, and keep the others')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         client, node, source = osc.client(self.app), parsed_args.node, parsed_args.source
@@ -126,11 +123,10 @@ class UnsetTrait(_Change):
 
     _count = '*'
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument('--all', action='store_true', help='Remove all traits')
         parser.add_argument('--source', metavar='<source>', help='Source that holds the traits')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         client, node, source = osc.client(self.app), parsed_args.node, parsed_args.source

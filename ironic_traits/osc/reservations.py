@@ -39,8 +39,7 @@ def _lifetime(parsed: argparse.Namespace) -> dict[str, Any]:
 class CreateReservation(commands.ShowOne):
     """Hold a node for an instance"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         # Optional for the parser: after a list of traits, argparse takes the UUID for a trait (``take_action``).
         parser.add_argument('instance', metavar='<instance>', nargs='?', help='UUID of the instance')
         parser.add_argument(
@@ -53,7 +52,6 @@ class CreateReservation(commands.ShowOne):
         )
         requests.add_options(parser)
         _add_lifetime(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Row:
         lists = (parsed_args.trait, parsed_args.not_trait, parsed_args.prefer, *parsed_args.trait_any)
@@ -77,14 +75,12 @@ class CreateReservation(commands.ShowOne):
 class ListReservation(commands.Lister):
     """List reservations"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('--node', metavar='<node>', type=nonempty, help='Only the reservation of this node')
         parser.add_argument(
             '--instance', metavar='<instance>', type=nonempty, help='Only the reservation for this instance'
         )
         parser.add_argument('--long', action='store_true', help='Show all fields')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         filters = {'node': parsed_args.node, 'instance_uuid': parsed_args.instance}
@@ -97,10 +93,8 @@ class ListReservation(commands.Lister):
 class _OfOne(commands.Command):
     """A command about one reservation."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('reservation', metavar='<reservation>', help='UUID of the reservation')
-        return parser
 
 
 class ShowReservation(_OfOne, commands.ShowOne):
@@ -113,10 +107,9 @@ class ShowReservation(_OfOne, commands.ShowOne):
 class RenewReservation(_OfOne, commands.ShowOne):
     """Set a new expiry of a reservation"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
         _add_lifetime(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Row:
         return _shown(osc.client(self.app).renew(parsed_args.reservation, **_lifetime(parsed_args)))
@@ -125,10 +118,8 @@ class RenewReservation(_OfOne, commands.ShowOne):
 class DeleteReservation(commands.Command):
     """Delete reservations, which releases their nodes"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('reservations', metavar='<reservation>', nargs='+', help='UUIDs of the reservations')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         client, problems = osc.client(self.app), []

@@ -32,8 +32,7 @@ class PreviewRules(commands.Command):
     file. Nothing changes.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             'file',
             metavar='<file>',
@@ -64,7 +63,6 @@ class PreviewRules(commands.Command):
         parser.add_argument(
             '--long', action='store_true', help='Show what each rule does on each node, and which condition is not met'
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         request = _request(parsed_args)
@@ -81,11 +79,9 @@ class ApplyRules(commands.Command):
     fields of nodes and ports.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         node_selection.add_options(parser)
         parser.add_argument('--yes', action='store_true', help='Do not ask, and do not show what would change')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         selection = node_selection.selected(parsed_args)

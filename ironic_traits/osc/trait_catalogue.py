@@ -35,8 +35,7 @@ class TraitCatalog(commands.Lister):
     Without --all or --unused, the list has the traits that a node has, and those that were described or retired.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             '--starts-with',
             metavar='<prefix>',
@@ -55,7 +54,6 @@ class TraitCatalog(commands.Lister):
             '--unused', action='store_false', default=None, dest='in_use', help='Only traits that no node has'
         )
         use.add_argument('--all', action='store_true', default=None, help='All traits, also those of os-traits')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
         query = {name: getattr(parsed_args, name) for name in ('custom', 'retired', 'in_use', 'all')}
@@ -70,10 +68,8 @@ class TraitCatalog(commands.Lister):
 class _OfOne(commands.ShowOne):
     """A command about one trait."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('trait', metavar='<trait>', help='Name of the trait')
-        return parser
 
 
 class ShowTrait(_OfOne):
@@ -89,8 +85,8 @@ class SetTrait(_OfOne):
     A retired trait can still be used. The service then warns, and names the replacement.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
         text = parser.add_mutually_exclusive_group()
         text.add_argument('--description', metavar='<text>', help='What the trait means')
         text.add_argument('--no-description', action='store_true', help='Remove the description')
@@ -100,7 +96,6 @@ class SetTrait(_OfOne):
             '--restore', action='store_false', default=None, dest='retired', help='Undo the retirement'
         )
         parser.add_argument('--replaced-by', metavar='<trait>', help='Trait to use instead of the retired one')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Row:
         names = ('description', 'retired', 'replaced_by')

@@ -22,8 +22,7 @@ class EditTraits(commands.Command):
     its traits has changed since the preview, nothing changes.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         trait_options.add(parser, '--add', help='Traits to add')
         trait_options.add(parser, '--remove', help='Traits to remove')
         parser.add_argument(
@@ -37,7 +36,6 @@ class EditTraits(commands.Command):
         parser.add_argument('--source', metavar='<source>', help='Write as this source (default: the operator)')
         node_selection.add_options(parser)
         parser.add_argument('--yes', action='store_true', help='Do not ask')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         request = _request(parsed_args)

@@ -1,7 +1,7 @@
 """Options that take traits: as a list, separated by commas, or by repeating the option."""
 
 import argparse
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from osc_lib import exceptions
@@ -35,23 +35,7 @@ def required(values: Sequence[str], message: str) -> list[str]:
     return names
 
 
-class _Action(argparse.Action):
-    """An action that collects names."""
-
-    def _add(self, namespace: argparse.Namespace, values: Any, collect: Callable[[list[str]], list[Any]]) -> None:
-        """Add the names in arguments to the list of the option.
-
-        :param collect: function of a list of names that returns what to add.
-        :raises argparse.ArgumentError: an argument has no name.
-        """
-        try:
-            names = split(values)
-        except ValueError as error:
-            raise argparse.ArgumentError(self, str(error)) from error
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), *collect(names)])
-
-
-class Names(_Action):
+class Names(argparse.Action):
     """An action that collects the names of all uses of an option in one list."""
 
     def __call__(
@@ -61,23 +45,25 @@ class Names(_Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        self._add(namespace, values, list)
+        try:
+            names = self.collect(split(values))
+        except ValueError as error:
+            raise argparse.ArgumentError(self, str(error)) from error
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), *names])
+
+    def collect(self, names: list[str]) -> list[Any]:
+        """Return what one use of the option adds."""
+        return names
 
 
-class Groups(_Action):
+class Groups(Names):
     """An action that collects the names of each use of an option in a separate list: a list of lists."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        self._add(namespace, values, lambda names: [names])
+    def collect(self, names: list[str]) -> list[Any]:
+        return [names]
 
 
-def add(parser: argparse.ArgumentParser, *options: str, help: str | None, action: type[_Action] = Names) -> None:
+def add(parser: argparse.ArgumentParser, *options: str, help: str | None, action: type[Names] = Names) -> None:
     """Add an option that takes traits.
 
     :param options: option strings, such as '--trait'.

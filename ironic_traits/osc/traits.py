@@ -41,11 +41,9 @@ class TraitList(commands.OptionsHook):
 class _Change(commands.Lister):
     """A command that changes some traits of a resource provider and keeps the others."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('provider', metavar='<resource-provider>', help='UUID of the resource provider')
         parser.add_argument('traits', metavar='<trait>', nargs='+', help='Names of the traits')
-        return parser
 
     def changed(self, existing: set[str], arguments: set[str]) -> set[str]:
         """Return the new traits of the provider.
