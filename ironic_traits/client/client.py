@@ -30,7 +30,6 @@ class Client(RuleRuns, Changes):
     def reserve(self, instance_uuid: str, nodes: Sequence[str] | None = None, **request: Any) -> dict[str, Any]:
         """Hold a node for an instance.
 
-        :param instance_uuid: uuid of the instance.
         :param nodes: uuids or names of nodes to choose from, the preferred first; None for all that match ``request``.
         :param request: requirements (as for ``match``), and ``expires_in`` or ``expires_at``.
         :returns: the reservation.
@@ -138,7 +137,6 @@ class Client(RuleRuns, Changes):
     def traits(self, node: str, at: str | None = None) -> list[str]:
         """Return the traits of a node, sorted.
 
-        :param node: its uuid or name.
         :param at: a past time, an ISO 8601 string with an offset; None for now.
         :raises Failed: the node does not exist, or its history does not reach back to that time.
         """
@@ -147,7 +145,6 @@ class Client(RuleRuns, Changes):
     def trait_details(self, node: str) -> dict[str, list[dict[str, Any]]]:
         """Return the traits of a node with the sources that hold them, and the vetoes.
 
-        :param node: its uuid or name.
         :returns: the response of GET /v1/nodes/NODE/traits?detail=true.
         """
         return self.ask('GET', f'/v1/nodes/{segment(node)}/traits', query={'detail': 'true'})
@@ -155,7 +152,6 @@ class Client(RuleRuns, Changes):
     def set_traits(self, node: str, traits: Iterable[str], source: str | None = None) -> list[str]:
         """Set the traits of a node, or those that a source holds on it.
 
-        :param node: its uuid or name.
         :param source: the source; None for a plain write, after which the node has exactly these traits.
         :returns: the traits that the source cannot add, because they are vetoed.
         """
@@ -275,7 +271,6 @@ class Client(RuleRuns, Changes):
     def deploy(self, node: str, reservation_uuid: str | None = None, **more: Any) -> None:
         """Start the deployment of a node.
 
-        :param node: its uuid or name.
         :param reservation_uuid: the reservation that holds the node. It may be None if the node is not reserved, or is
             reserved for its ``instance_uuid``.
         :param more: ``configdrive``, ``deploy_steps``.

@@ -40,7 +40,6 @@ def _select_ids(table: sa.Table) -> sa.Select:
 def ensure(connection: sa.Connection, table: sa.Table, names: Collection[str]) -> int:
     """Insert the names that are missing. Another transaction may insert the same names at the same time.
 
-    :param connection: connection of a writer.
     :param table: ``tables.traits`` or ``tables.resource_classes``.
     :param names: valid names.
     :returns: the number of inserted names.
@@ -65,7 +64,6 @@ def add(service: Writer, table: sa.Table, names: Collection[str]) -> None:
 def sync(connection: sa.Connection, table: sa.Table, standard: Collection[str]) -> int:
     """Insert the standard names that are missing. Names that the library has dropped stay, and are logged.
 
-    :param connection: connection of a writer.
     :param standard: the names of the installed library.
     :returns: the number of inserted names.
     """
@@ -84,7 +82,6 @@ def read(connection: sa.Connection, table: sa.Table, name: str) -> sa.Row | None
 def delete(connection: sa.Connection, table: sa.Table, name: str) -> bool:
     """Delete a name, unless other rows refer to it.
 
-    :param connection: connection of a writer.
     :returns: whether it was deleted. If not, the transaction cannot continue: it must be rolled back.
     """
     # Not in a savepoint: after a deadlock, MariaDB has dropped it, and the resulting error is not retried.

@@ -16,7 +16,6 @@ class OneTransaction:
 
     Each write is a savepoint: if it fails, it is rolled back, and further writes are possible.
 
-    :param connection: connection of a writer.
     :ivar lost: the error with which the database has ended the transaction; None if it has not.
     """
 

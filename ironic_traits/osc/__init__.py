@@ -11,7 +11,6 @@ from ironic_traits.client import Client
 def client(app: Any, **options: Any) -> Client:
     """Return a client with the endpoint and the credentials of python-ironicclient's commands.
 
-    :param app: the cliff application.
     :param options: options of ironic_traits.client.Client.
     """
     http = app.client_manager.baremetal.http_client

@@ -68,10 +68,7 @@ class OptionsHook(hooks.CommandHook):
 
 
 def _escape_output(app: Any) -> None:
-    """Escape control characters in all that a client prints from now on: tables, and the messages of failures.
-
-    :param app: the cliff application.
-    """
+    """Escape control characters in all that a client prints from now on: tables, and the messages of failures."""
     printing.escape_output()
     app.stdout, app.stderr = printing.escaped(app.stdout), printing.escaped(app.stderr)
     for handler in logging.getLogger().handlers:

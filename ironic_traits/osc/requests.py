@@ -53,10 +53,7 @@ def used(parsed: argparse.Namespace) -> list[str]:
 
 
 def request(app: Any, parsed: argparse.Namespace) -> dict[str, Any]:
-    """Return the requirements of the options, as a body of POST /v1/matches.
-
-    :param app: the cliff application.
-    """
+    """Return the requirements of the options, as a body of POST /v1/matches."""
     trait_options.check_groups(parsed.trait_any, '--trait-any', several=True)
     body = {
         'flavor': _flavor(app, parsed),

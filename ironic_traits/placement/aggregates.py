@@ -16,7 +16,6 @@ _TABLE = tables.resource_provider_aggregates
 def find(context: Context, uuid: str) -> tuple[sa.Row, list[str]]:
     """Return the aggregates of a provider.
 
-    :param uuid: of the provider.
     :returns: (row of the provider, [uuid of an aggregate, …], sorted).
     """
     with context.read() as connection:
@@ -28,7 +27,6 @@ def find(context: Context, uuid: str) -> tuple[sa.Row, list[str]]:
 def replace(context: Context, uuid: str, generation: int | None, aggregate_uuids: Collection[str]) -> sa.Row:
     """Set the aggregates of a provider.
 
-    :param uuid: of the provider.
     :param generation: the provider's generation in the request; None in versions without it, in which it does not move.
     :param aggregate_uuids: uuids of the aggregates.
     :returns: row of the provider.

@@ -33,7 +33,6 @@ Reshapes = Mapping[str, tuple[int, Mapping[str, Fields]]]
 def consumer_allocations(context: Context, uuid: str) -> tuple[sa.Row | None, Sequence[sa.Row]]:
     """Return the allocations of a consumer.
 
-    :param uuid: of the consumer.
     :returns: (row of the consumer, [row with ``provider_uuid``, ``provider_generation``, ``resource_class``, ``used``,
         ``created_at``, …]); (None, []) if it has no allocations.
     """
@@ -47,7 +46,6 @@ def consumer_allocations(context: Context, uuid: str) -> tuple[sa.Row | None, Se
 def provider_allocations(context: Context, uuid: str) -> tuple[sa.Row, Sequence[sa.Row]]:
     """Return the allocations of a provider.
 
-    :param uuid: of the provider.
     :returns: (row of the provider, [row with ``consumer_uuid``, ``consumer_generation``, ``resource_class``, ``used``,
         ``created_at``, …]).
     """
@@ -64,7 +62,6 @@ def replace(context: Writer, demands: Sequence[Demand], needs_claim: NeedsClaim 
     :param needs_claim: which mirrored nodes must be held in their clouds.
     :raises failures.UnknownProvider: a provider does not exist.
     :raises failures.ConcurrentUpdate: a consumer has another generation than its demand.
-    :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.InventoryInvalid: a provider has no inventory of a resource class.
     :raises failures.CapacityExceeded: a provider has less free capacity than requested.
     :raises failures.ConstraintsViolated: an amount violates ``min_unit``, ``max_unit`` or ``step_size``.
@@ -116,7 +113,6 @@ def reshape(context: Context, reshapes: Reshapes, demands: Sequence[Demand], nee
 def delete(context: Context, uuid: str) -> None:
     """Delete all allocations of a consumer.
 
-    :param uuid: of the consumer.
     :raises failures.NotFound: the consumer has no allocations.
     """
     with context.write() as connection:

@@ -26,7 +26,6 @@ Inventories = tuple[sa.Row, Sequence[sa.Row]]
 def find(context: Context, uuid: str) -> Inventories:
     """Return the inventories of a provider.
 
-    :param uuid: of the provider.
     :returns: (row of the provider, [row as of ``inventory_usage.rows``, …]).
     """
     with context.read() as connection:
@@ -37,12 +36,10 @@ def find(context: Context, uuid: str) -> Inventories:
 def replace(context: Context, uuid: str, generation: int, new_inventories: Mapping[str, Fields]) -> Inventories:
     """Set the inventories of a provider. Change nothing if it is a node's.
 
-    :param uuid: of the provider.
     :param generation: the provider's generation in the request.
     :param new_inventories: {resource class: {field: value, of all ``inventory_usage.FIELDS``}}.
     :returns: as for ``find``.
     :raises failures.ConcurrentUpdate: the provider has another generation.
-    :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.InventoryInUse: an inventory that is to be deleted has allocations.
     """
     with context.write() as connection:
@@ -60,7 +57,6 @@ def replace(context: Context, uuid: str, generation: int, new_inventories: Mappi
 def add(context: Context, uuid: str, class_name: str, values: Fields) -> Inventories:
     """Add an inventory to a provider.
 
-    :param uuid: of the provider.
     :param class_name: name of the resource class.
     :param values: {field: value, of all ``inventory_usage.FIELDS``}.
     :returns: as for ``find``.
@@ -83,7 +79,6 @@ def add(context: Context, uuid: str, class_name: str, values: Fields) -> Invento
 def change(context: Context, uuid: str, class_name: str, generation: int, values: Fields) -> Inventories:
     """Update an inventory of a provider. Change nothing if it is a node's.
 
-    :param uuid: of the provider.
     :param class_name: name of the resource class.
     :param generation: the provider's generation in the request.
     :param values: {field: value, of all ``inventory_usage.FIELDS``}.
@@ -110,7 +105,6 @@ def change(context: Context, uuid: str, class_name: str, generation: int, values
 def delete(context: Context, uuid: str, class_name: str | None = None) -> None:
     """Delete one inventory of a provider, or all of them.
 
-    :param uuid: of the provider.
     :param class_name: name of the resource class; None for all inventories.
     :raises failures.NotFound: the provider has no inventory of the class.
     :raises failures.InventoryInUse: the inventory has allocations.

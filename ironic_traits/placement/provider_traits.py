@@ -86,7 +86,6 @@ _INSERT = sa.insert(_table).from_select(
 def find(context: Context, uuid: str) -> tuple[int, dict[str, datetime.datetime]]:
     """Return the traits of a provider.
 
-    :param uuid: of the provider.
     :returns: (generation of the provider, {name: time of the last change of the trait, …}, sorted by name).
     """
     with context.read() as connection:
@@ -110,7 +109,6 @@ def replace(
 
     On a node's provider, the node's own traits stay, and requested custom traits are ignored unless the node has them.
 
-    :param uuid: of the provider.
     :param generation: the provider's generation in the request; None for no check.
     :returns: as for ``find``.
     :raises failures.ConcurrentUpdate: the provider has another generation.

@@ -108,10 +108,7 @@ def _read(connection: sa.Connection, name: str) -> sa.Row:
 
 
 def _lock(connection: sa.Connection, name: str) -> sa.Row:
-    """Lock a resource class until the end of the transaction, and return its row.
-
-    :param connection: of a writer.
-    """
+    """Lock a resource class until the end of the transaction, and return its row."""
     unlocked = _read(connection, name)
     same = tables.resource_classes.c.id == unlocked.id, tables.resource_classes.c.name == name
     row = connection.execute(sa.select(tables.resource_classes).where(*same).with_for_update()).first()

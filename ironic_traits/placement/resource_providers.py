@@ -38,7 +38,6 @@ def find(context: Context, filters: Mapping[str, Any]) -> Iterator[Sequence[sa.R
         'required': [{trait, …}, …], 'forbidden': {trait, …}, 'member_of': [{uuid of an aggregate, …}, …],
         'not_member_of': {uuid of an aggregate, …}}, all optional. Providers must fulfil all of them.
     :returns: [row with ``single_provider.LISTED``, …] of each batch, in the order of their creation.
-    :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.TraitNotFound: traits do not exist.
     """
     with context.read() as connection:
@@ -84,7 +83,6 @@ def create(context: Context, name: str, uuid: str | None = None, parent_uuid: st
 def update(context: Context, uuid: str, name: str, parent: Sequence[str | None], may_move: bool) -> sa.Row:
     """Rename a provider, or move it to another parent.
 
-    :param uuid: of the provider.
     :param name: its new name, or the present one.
     :param parent: [uuid of the new parent], [None] for no parent, or [] to keep the parent.
     :param may_move: whether a provider that has a parent may be moved (1.37).

@@ -110,8 +110,6 @@ def read(connection: sa.Connection, uuid: str) -> sa.Row:
 def take(connection: sa.Connection, uuid: str, generation: int | None = None) -> sa.Row:
     """Lock a provider until the end of the transaction, and read it. If it is a node's, lock the node first.
 
-    :param connection: of a writer.
-    :param uuid: of the provider.
     :param generation: the provider's generation in the request; None for no check.
     :returns: row of the provider.
     :raises failures.ConcurrentUpdate: the provider has another generation.
@@ -132,7 +130,6 @@ def take_all(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Ro
 
     The nodes, and then the providers, are locked in the order of their ids, so that two transactions cannot deadlock.
 
-    :param connection: of a writer.
     :param uuids: of the providers; any strings.
     :returns: {uuid: row} of the providers that exist. Expired reservations of their nodes are deleted, so the stored
         generations are those that clients see.
@@ -166,7 +163,6 @@ def _lock_nodes(connection: sa.Connection, parameters: Mapping[str, list[str]]) 
 def bump(connection: sa.Connection, provider: sa.Row, times: int = 1) -> int:
     """Raise the generation of a provider.
 
-    :param connection: of a writer.
     :param provider: row of ``take`` or ``take_all``.
     :param times: by how much.
     :returns: the new generation.

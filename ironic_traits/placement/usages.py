@@ -11,7 +11,6 @@ from ironic_traits.placement.single_provider import read
 def provider_usage(context: Context, uuid: str) -> tuple[sa.Row, dict[str, int]]:
     """Return the usage of a provider.
 
-    :param uuid: of the provider.
     :returns: (row of the provider, {resource class of each of its inventories: used amount}).
     """
     with context.read() as connection:

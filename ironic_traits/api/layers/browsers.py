@@ -29,8 +29,6 @@ class Origins:
     """A WSGI layer that refuses writes of web pages of other origins, unless [cors] allows the origin.
 
     Browsers say which page sends a request. Other clients do not, and are let through.
-
-    :param inside: the wrapped WSGI application.
     """
 
     def __init__(self, inside: WSGIApplication, conf: cfg.ConfigOpts) -> None:
@@ -68,10 +66,7 @@ def _host(url: str) -> tuple[str, int | None] | None:
 
 
 class Browsers:
-    """A WSGI layer that refuses bodies without a JSON Content-Type and, under noauth, foreign host names.
-
-    :param inside: the wrapped WSGI application.
-    """
+    """A WSGI layer that refuses bodies without a JSON Content-Type and, under noauth, foreign host names."""
 
     def __init__(self, inside: WSGIApplication, conf: cfg.ConfigOpts) -> None:
         self._inside = Origins(inside, conf)

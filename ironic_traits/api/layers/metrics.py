@@ -50,10 +50,7 @@ _RESERVE = ('POST', '/v1/reservations', '409')
 
 
 class Metrics:
-    """A WSGI layer that counts requests, and serves /metrics.
-
-    :param inside: the wrapped WSGI application.
-    """
+    """A WSGI layer that counts requests, and serves /metrics."""
 
     def __init__(self, inside: WSGIApplication, service: Service) -> None:
         self._inside = inside

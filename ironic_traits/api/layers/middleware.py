@@ -32,10 +32,7 @@ _REQUEST_ID = re.compile(r'req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
 class Middleware:
-    """The WSGI layer around authentication and the controllers.
-
-    :param inside: the wrapped WSGI application.
-    """
+    """The WSGI layer around authentication and the controllers."""
 
     def __init__(self, inside: WSGIApplication, service: Service) -> None:
         self._inside = inside

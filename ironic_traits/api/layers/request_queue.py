@@ -88,7 +88,6 @@ class _QueuedRequest:
 class RequestQueue:
     """The outermost WSGI layer. It marks the requests that the middleware refuses.
 
-    :param inside: the wrapped WSGI application.
     :param options: the group [api] of the configuration.
     :param takes_turns: whether each request that waits has a thread, and requests run in turns.
     """

@@ -34,7 +34,6 @@ _MOMENT = 0.25
 class Bodies:
     """A WSGI layer that limits how long the bodies of requests may take.
 
-    :param inside: the wrapped WSGI application.
     :param seconds: how long a body may take, in addition to its size divided by RATE; 0 for no limit.
     """
 

@@ -62,10 +62,7 @@ def provide() -> None:
 
 
 class Detached:
-    """A WSGI layer that sends each stream, and each large document, in its own thread.
-
-    :param inside: the wrapped WSGI application.
-    """
+    """A WSGI layer that sends each stream, and each large document, in its own thread."""
 
     def __init__(self, inside: WSGIApplication) -> None:
         self._inside = inside

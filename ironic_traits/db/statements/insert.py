@@ -12,7 +12,6 @@ def insert_missing(connection: sa.Connection, table: sa.Table, rows: Sequence[Ma
 
     Another transaction may insert the same rows at the same time.
 
-    :param connection: connection of a writer.
     :param table: SQLAlchemy table.
     :param rows: [{column: value}, …]; may be empty.
     :returns: the number of inserted rows.

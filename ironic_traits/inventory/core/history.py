@@ -103,7 +103,6 @@ def entry(
 def transition(author: Author, node: Any, moment: datetime.datetime, changes: Mapping[str, Any]) -> Values:
     """Return the row of a change of the provision state. It is an error if it sets ``last_error``.
 
-    :param author: ``entry`` with its first argument.
     :param node: row with ``uuid``, ``provision_state``, ``provision_updated_at`` and ``power_state``, before the
         change.
     :param changes: {column of the node: new value}.
@@ -127,7 +126,6 @@ def _seconds(begin: datetime.datetime | None, end: datetime.datetime) -> int | N
 def power(author: Author, node: Any, moment: datetime.datetime, event: str, changes: Mapping[str, Any]) -> Values:
     """Return the row of a request for a power state, or of its end. It is an error if it sets ``last_error``.
 
-    :param author: ``entry`` with its first argument.
     :param node: row with ``uuid``.
     :param changes: {column of the node: new value}.
     """
@@ -149,7 +147,6 @@ def _outcome(
 def maintenance(author: Author, node: Any, is_set: bool, reason: str | None) -> Values:
     """Return the row of an event that sets or clears maintenance.
 
-    :param author: ``entry`` with its first argument.
     :param node: row with ``uuid`` and ``moment``.
     """
     event = f'Maintenance was set{f": {reason}" if reason else "."}' if is_set else 'Maintenance was cleared.'
@@ -166,7 +163,6 @@ def trait_edit(
 ) -> Values:
     """Return the row of a write of traits.
 
-    :param author: ``entry`` with its first argument.
     :param added: the traits that the node did not have before; empty if only the sources changed.
     :param removed: the traits that the node no longer has.
     """
@@ -177,7 +173,6 @@ def trait_edit(
 def rules_edit(author: Author, node_uuid: str, moment: datetime.datetime, changed: Sequence[str], edit: Edit) -> Values:
     """Return the row of a write of traits by inspection rules.
 
-    :param author: ``entry`` with its first argument.
     :param changed: the sources whose traits have changed, at least one.
     """
     if len(changed) == 1:
@@ -243,7 +238,6 @@ def _without_moment(row: Values) -> Values:
 def node_history(context: Context, grant: Grant, page: Page) -> Rows:
     """List the history of a node, the oldest entry first.
 
-    :param grant: Grant for the node.
     :returns: rows with all columns but the id.
     :raises failures.HistoryNotFound: the marker is not an entry of the node.
     """
@@ -256,7 +250,6 @@ def node_history(context: Context, grant: Grant, page: Page) -> Rows:
 def get(context: Context, grant: Grant, uuid: str) -> sa.Row:
     """Return an entry in the history of a node.
 
-    :param grant: Grant for the node.
     :returns: a row with all columns but the id.
     :raises failures.HistoryNotFound: the node has no such entry.
     """

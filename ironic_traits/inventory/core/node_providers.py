@@ -35,8 +35,6 @@ _DECIDING = frozenset({'resource_class', 'parent_node', *(column.name for column
 def create(connection: sa.Connection, node_id: int) -> None:
     """Create the provider of a new node, if the node has a resource class.
 
-    :param connection: connection of a writer.
-    :param node_id: primary key of the node.
     :raises failures.ProviderTaken: a provider has the node's uuid, and cannot become the node's provider: it has the
         uuid only as its name, has a parent, or is allocated.
     """
@@ -52,7 +50,6 @@ def create(connection: sa.Connection, node_id: int) -> None:
 def create_all(connection: sa.Connection, new_nodes: Iterable[tuple[int, Values]]) -> None:
     """Create the providers of new nodes that have a resource class.
 
-    :param connection: connection of a writer.
     :param new_nodes: [(node id, {column: value}), …]. No provider has the uuid of a node (``existing_providers``).
     """
     new_nodes = [(node_id, row) for node_id, row in new_nodes if row['resource_class']]

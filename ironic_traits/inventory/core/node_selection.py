@@ -93,7 +93,6 @@ _RAISE_GENERATIONS = (
 def lock(connection: sa.Connection, node_ids: Sequence[int]) -> None:
     """Lock nodes until the end of the transaction (invariant 1).
 
-    :param connection: connection of a writer.
     :param node_ids: sorted ids.
     """
     moment = now()

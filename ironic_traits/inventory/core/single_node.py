@@ -33,7 +33,6 @@ def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any])
 
     Every write begins with this, before it checks whether an instance or a reservation holds the node (invariant 1).
 
-    :param connection: connection of a writer.
     :param columns: columns to read besides ``id``, ``uuid``, ``origin`` and ``node_providers.BEFORE``.
     :returns: a row with all these columns.
     """
@@ -79,7 +78,6 @@ def change(connection: sa.Connection, node: sa.Row, changes: Values) -> None:
 def write(connection: sa.Connection, node: sa.Row, changes: Values) -> None:
     """Write to a node's row, and update its provider.
 
-    :param connection: connection of a writer.
     :param node: the result of ``take``.
     :param changes: {column: value}.
     :raises failures.ProviderTaken: as ``node_providers.follow``.

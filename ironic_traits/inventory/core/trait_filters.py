@@ -36,7 +36,6 @@ def begin_with(statement: sa.Select, dialect: str, trait_filter: Filter) -> sa.S
     order of the joins.
 
     :param statement: SELECT from nodes, by id.
-    :param dialect: name of SQLAlchemy's dialect.
     """
     if dialect not in _MYSQL or len(trait_filter.all_of) < 2:
         return statement.where(*where(trait_filter))

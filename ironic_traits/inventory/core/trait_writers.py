@@ -70,7 +70,6 @@ class Writers:
 
         New writers are stored in this transaction. It may be rolled back, so they are not cached.
 
-        :param connection: connection of a writer.
         :param actor: the author of the write.
         :returns: {source: id}.
         """

@@ -63,7 +63,6 @@ def create(context: Context, values: Values, node_request: NodeRequest, fields: 
     :param values: {column: value} that the client chose: ``uuid`` (None for a new one), ``name``, ``owner``,
         ``resource_class``, ``traits``, ``candidate_nodes`` and ``extra``.
     :param node_request: the nodes to choose from.
-    :param fields: names of the fields to return.
     :returns: a row with these fields. Without a node, the state is "error", and ``last_error`` has the reasons.
     :raises failures.RecordExists: another allocation has the uuid or the name.
     """
@@ -85,9 +84,6 @@ def backfill(context: Context, values: Values, ident: str, fields: tuple[str, ..
 
     :param values: as for ``create``. If ``uuid`` is None, it is the node's ``instance_uuid``, or else a new one. If
         ``resource_class`` is None, it is that of the node.
-    :param fields: names of the fields to return.
-    :returns: a row with these fields.
-    :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.InvalidState: the node is not active, or does not fulfil the request.
     :raises failures.NodeAssociated: another instance is on the node.
     :raises failures.InstanceAssociated: the instance is on another node.

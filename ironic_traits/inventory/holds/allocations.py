@@ -70,9 +70,7 @@ def find(
     """List allocations.
 
     :param project: the project whose allocations the caller may see; None for all.
-    :param fields: names of the fields.
     :param filters: {column: value that it must equal}, {'node': uuid or name of a node}; all optional.
-    :returns: rows with these fields.
     :raises failures.InvalidInput: the node of the filter does not exist, or the caller may not see it.
     :raises failures.RecordNotFound: the marker does not exist, or the caller may not see it.
     """
@@ -106,7 +104,6 @@ def delete(context: Context, ident: str) -> str:
 
     :param ident: uuid or name.
     :raises failures.RecordMirrored: it is mirrored from a cloud.
-    :raises failures.NodeLocked: a worker holds the lock of its node.
     :raises failures.InvalidState: the node is in use, and not in maintenance.
     """
     with context.write() as connection:

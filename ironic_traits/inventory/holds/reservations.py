@@ -85,7 +85,6 @@ def find(context: Context, grant: Grant, fields: tuple[str, ...], filters: Mappi
 
     :param fields: names from FIELDS.
     :param filters: {'node': uuid or name of a node, 'instance_uuid': uuid}, both optional.
-    :returns: rows with these fields.
     :raises failures.NodeNotFound: the node of the filter does not exist, or the caller may not see it.
     :raises failures.ReservationNotFound: the marker is not a live reservation, or the caller may not see it.
     """
@@ -170,7 +169,6 @@ def settle(connection: sa.Connection, *conditions: Condition, limit: int | None 
     If the node is allocated, it is allocated to the reservation's instance, and its usage does not change. Then the
     generation is not raised.
 
-    :param connection: connection of a writer.
     :param conditions: further conditions on reservations; none for all expired ones.
     :param limit: maximum number of reservations; None for no limit.
     :returns: the number of deleted reservations.
@@ -181,7 +179,6 @@ def settle(connection: sa.Connection, *conditions: Condition, limit: int | None 
 def settle_nodes(connection: sa.Connection, node_uuids: Iterable[str]) -> int:
     """Delete the expired reservations of nodes, as ``settle`` does.
 
-    :param connection: connection of a writer.
     :param node_uuids: uuids of nodes.
     :returns: the number of deleted reservations.
     """
@@ -225,7 +222,6 @@ def check_instance(context: Context, connection: sa.Connection, node_uuid: str, 
 
     :param connection: connection of a writer that has taken the node's lock.
     :param node_uuid: uuid of the node that the instance gets.
-    :param instance: uuid of the instance.
     :raises failures.InstanceReserved: the instance has a reservation of another node.
     :raises failures.InstanceUnavailable: the same, and the caller may not see that node.
     """
@@ -247,7 +243,6 @@ def held_elsewhere(
 ) -> failures.InstanceReserved | failures.InstanceUnavailable:
     """Return the failure for an instance that has a reservation of a node that was not requested.
 
-    :param instance: uuid of the instance.
     :param node_uuid: uuid of the node that is reserved.
     :param is_visible: whether the caller may see that node. If not, the message does not mention it.
     :param why: end of the sentence: why that node does not fulfil the request.
@@ -319,7 +314,6 @@ def use(
 def reserved(node_uuid: str, reservation: sa.Row) -> failures.NodeReserved:
     """Return the failure for a node that is reserved for another instance.
 
-    :param node_uuid: uuid of the node.
     :param reservation: the node's live reservation, a row with FIELDS.
     """
     until = f' until {moment_text(reservation.expires_at)}' if reservation.expires_at else ''

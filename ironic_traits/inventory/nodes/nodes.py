@@ -53,12 +53,7 @@ _MAX_NAME_LENGTH = 255
 
 
 def get(context: Context, grant: Grant, fields: tuple[str, ...]) -> sa.Row:
-    """Return a node.
-
-    :param grant: Grant for the node.
-    :param fields: names of the fields.
-    :returns: a row with these fields.
-    """
+    """Return a node."""
     with context.read() as connection:
         row = read(connection, grant.ident, columns(context, fields))
         return with_sources(context, connection, fields, [row])[0]
@@ -84,9 +79,7 @@ def find(
 ) -> Rows:
     """List nodes.
 
-    :param fields: names of the fields.
     :param filters: {filter: value}, as for ``node_filters.conditions``.
-    :returns: rows with these fields.
     :raises failures.NodeNotFound: the marker does not exist, or the caller may not see it.
     :raises failures.RecordNotFound: the chassis of the filter does not exist, and the caller may see chassis.
     """
@@ -115,7 +108,6 @@ def find_changed(
 ) -> Sequence[sa.Row]:
     """Return the nodes that are in a list, from a set of changed nodes.
 
-    :param fields: names of the fields.
     :param filters: as for ``find``, as are ``traits``.
     :param uuids: uuids of the changed nodes.
     :returns: [row with these fields, …], in the order of creation.
@@ -145,8 +137,6 @@ def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
     """Create a node.
 
     :param values: {field: value} of the fields that clients may set, and of ``provision_state``.
-    :param fields: names of the fields to return.
-    :returns: a row with these fields.
     :raises failures.InvalidInput: the driver, one of its interfaces, the chassis or the parent does not exist.
     :raises failures.NodeExists: another node has the uuid or the name.
     :raises failures.InstanceAssociated: the instance is on another node.
@@ -208,7 +198,6 @@ def find_by_idents(
     """Return the nodes that have one of these uuids or names.
 
     :param idents: uuids, in the form in which they are stored, and names.
-    :param fields: names of the fields.
     :returns: [row with these fields, …].
     """
     statement = sa.select(*all_columns(fields, frozenset(), None)).where(node_filters.among(idents))
@@ -222,8 +211,6 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
 
     :param change: function from {settable field: current value} to {settable field: new value}, both of all fields. It
         is called under the node's lock, and again if the transaction is retried.
-    :param fields: names of the fields to return.
-    :returns: a row with these fields.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.NodeAssociated: the node has an instance, and ``instance_uuid`` names another.
     :raises failures.NodeReserved: the node is reserved for an instance other than ``instance_uuid``.
@@ -274,7 +261,6 @@ def delete(context: Context, ident: str) -> None:
     :raises failures.NodeProtected: the node is protected.
     :raises failures.NodeReserved: the node has a live reservation.
     :raises failures.NodeAllocated: the node is allocated to a consumer.
-    :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.NodeAssociated: the node has an instance.
     :raises failures.InvalidState: the node's provision state does not allow the deletion.
     :raises failures.ProviderInUse: the node's provider has children.

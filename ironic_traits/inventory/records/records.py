@@ -55,8 +55,6 @@ def get(context: Context, grant: Grant, kind: Kind, fields: tuple[str, ...]) -> 
     """Return a record.
 
     :param grant: Grant for the record.
-    :param fields: names of the fields.
-    :returns: a row with these fields.
     """
     with context.read() as connection:
         return read(connection, kind, grant.ident, columns(context, kind, fields))
@@ -84,11 +82,9 @@ def find(
 ) -> Rows:
     """List records.
 
-    :param fields: names of the fields.
     :param filters: {column: value that it must equal}, {'node': uuid or name of a node}, {'portgroup': (Kind, uuid or
         name)}, {'shard' or 'conductor_groups': [shard or conductor group of the node, …]}, {'description_contains':
         text}, {'project': project that owns the record, if it is not public}; all optional.
-    :returns: rows with these fields.
     :raises failures.RecordNotFound: the marker or the portgroup does not exist, or the caller may not see it.
     :raises failures.NodeNotFound: the node of the filter does not exist, or the caller may not see it.
     """
@@ -107,8 +103,6 @@ def create(context: Context, kind: Kind, values: Mapping[str, Any], fields: tupl
 
     :param values: {field: value} of the settable fields, and ``uuid``; None for a field of ``kind.implicit`` that the
         client did not set.
-    :param fields: names of the fields to return.
-    :returns: a row with these fields.
     :raises failures.RecordExists: another record has the uuid, or another unique key.
     :raises failures.InvalidInput: there is no such node.
     :raises failures.Failure: what the kind's ``decide`` raises.
@@ -154,7 +148,6 @@ def find_by_nodes(
 
     :param kind: Kind of records that belong to nodes.
     :param node_uuids: uuids of the nodes.
-    :param fields: names of the fields.
     :returns: [row with these fields, and the uuid of the node as ``of_node``, …], in the order of creation.
     """
     node_uuid = kind.table.c.node_uuid
@@ -172,10 +165,7 @@ def update(
     :param ident: uuid; or name, if the kind has names.
     :param change: function from {settable field: current value} to {settable field: new value}, both of all fields. It
         is called under the lock, and again if the transaction is retried.
-    :param fields: names of the fields to return.
-    :returns: a row with these fields.
     :raises failures.RecordMirrored: it is mirrored from a cloud.
-    :raises failures.NodeLocked: a worker holds the lock of its node.
     :raises failures.Failure: as ``create``, ``change`` and ``_check_target`` raise it.
     """
     new: Values = {}
@@ -224,7 +214,6 @@ def delete(context: Context, kind: Kind, ident: str) -> None:
     """Delete a record.
 
     :param ident: uuid; or name, if the kind has names.
-    :raises failures.NodeLocked: a worker holds the lock of its node.
     :raises failures.NotEmpty: it is a chassis with nodes, or a portgroup with ports.
     :raises failures.Failure: what the kind's ``decide`` raises.
     """
@@ -258,7 +247,6 @@ def read(
 def lock(connection: sa.Connection, kind: Kind, ident: str) -> sa.Row:
     """Lock a record until the end of the transaction, and read it.
 
-    :param connection: connection of a writer.
     :param ident: uuid; or name, if the kind has names.
     :returns: a row with all columns.
     :raises failures.NodeLocked: a worker holds the lock of its node.

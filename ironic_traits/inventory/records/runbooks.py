@@ -52,7 +52,6 @@ RUNBOOKS = Kind(
 def owner(context: Context, ident: str) -> sa.Row:
     """Return the columns of a runbook that decide who may see it.
 
-    :param ident: uuid or name of the runbook.
     :returns: a row with ``owner`` and ``public``.
     """
     return _read(context, ident, (tables.runbooks.c.owner, tables.runbooks.c.public))
@@ -115,20 +114,14 @@ def _refusal_by_name(runbook: sa.Row, node: Values) -> str | None:
 
 
 def traits(context: Context, ident: str) -> list[str]:
-    """Return the traits of a runbook, sorted.
-
-    :param ident: uuid or name of the runbook.
-    """
+    """Return the traits of a runbook, sorted."""
     return _read(context, ident, (_TRAITS,)).traits
 
 
 @waiting_for_lock
 @retried
 def replace_traits(context: Context, ident: str, names: Iterable[str]) -> None:
-    """Replace the traits of a runbook.
-
-    :param ident: uuid or name of the runbook.
-    """
+    """Replace the traits of a runbook."""
     with context.write() as connection:
         runbook_id = records.lock(connection, RUNBOOKS, ident).id
         connection.execute(_delete(runbook_id))
@@ -138,10 +131,7 @@ def replace_traits(context: Context, ident: str, names: Iterable[str]) -> None:
 @waiting_for_lock
 @retried
 def add_trait(context: Context, ident: str, name: str) -> None:
-    """Add a trait to a runbook, unless the runbook has it already.
-
-    :param ident: uuid or name of the runbook.
-    """
+    """Add a trait to a runbook, unless the runbook has it already."""
     with context.write() as connection:
         _insert(connection, records.lock(connection, RUNBOOKS, ident).id, [name])
 
@@ -151,7 +141,6 @@ def add_trait(context: Context, ident: str, name: str) -> None:
 def remove_traits(context: Context, ident: str, name: str | None = None) -> None:
     """Remove a trait from a runbook, if the runbook has it.
 
-    :param ident: uuid or name of the runbook.
     :param name: the trait; None for all traits.
     """
     with context.write() as connection:

@@ -80,10 +80,7 @@ class NodeRequest:
         return [*trait_filters.where(self.request.filter), *self._other_conditions(context)]
 
     def select(self, context: Context, dialect: str, columns: Columns) -> sa.Select:
-        """Return the SELECT of the nodes that fulfil ``conditions``.
-
-        :param dialect: name of SQLAlchemy's dialect.
-        """
+        """Return the SELECT of the nodes that fulfil ``conditions``."""
         statement = trait_filters.begin_with(sa.select(*columns), dialect, self.request.filter)
         return statement.where(*self._other_conditions(context))
 

@@ -18,7 +18,6 @@ MAX_CLASSES = 100
 def statement(dialect: str, *columns: sa.ColumnElement) -> sa.Select:
     """Return the SELECT of the classes of nodes, and of further columns in each of its rows.
 
-    :param dialect: name of SQLAlchemy's dialect.
     :param columns: columns that do not depend on the classes.
     :returns: SELECT of ``name`` and the columns: a row for each class, and one or more with NULL. It is incomplete if
         it has MAX_CLASSES rows or more.

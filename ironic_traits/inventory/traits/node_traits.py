@@ -84,7 +84,6 @@ class Details(NamedTuple):
 def list_all(context: Context, grant: Grant) -> list[str]:
     """Return the traits of a node.
 
-    :param grant: Grant for the node.
     :returns: [name, …], sorted.
     """
     with context.read() as connection:
@@ -92,10 +91,7 @@ def list_all(context: Context, grant: Grant) -> list[str]:
 
 
 def details(context: Context, grant: Grant) -> Details:
-    """Return the traits of a node with their sources, the foreign traits of its provider, and its vetoes.
-
-    :param grant: Grant for the node.
-    """
+    """Return the traits of a node with their sources, the foreign traits of its provider, and its vetoes."""
     with context.read() as connection:
         node = read(connection, grant.ident, (tables.nodes.c.id,))
         return details_of(context, connection, [node.id])[node.id]

@@ -17,7 +17,6 @@ _ENTRIES = tables.node_history.c
 def list_all(context: Context, grant: Grant, at: datetime.datetime) -> list[str]:
     """Return the traits that a node had at a time.
 
-    :param grant: Grant for the node.
     :param at: datetime in UTC, without a time zone.
     :returns: [name, …], sorted.
     :raises failures.InvalidInput: the time is in the future.

@@ -49,7 +49,6 @@ def find(context: Context, request: CandidateRequest) -> Candidates | Singles:
     """Find allocation candidates.
 
     :returns: Singles if a candidate is one provider, because there are neither trees nor several groups.
-    :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.TraitNotFound: traits do not exist.
     """
     conf = context.conf.placement

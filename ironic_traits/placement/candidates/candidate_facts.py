@@ -38,7 +38,6 @@ def read(connection: sa.Connection, class_names: Collection[str], trait_names: C
 
     :param class_names: resource classes, all of which must exist.
     :param trait_names: traits, all of which must exist.
-    :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.TraitNotFound: traits do not exist; the message names all of these.
     """
     # MariaDB refuses to compare an ascii column with non-ASCII text.
@@ -61,7 +60,6 @@ def read(connection: sa.Connection, class_names: Collection[str], trait_names: C
 def _statement(dialect: str, has_traits: bool) -> sa.CompoundSelect:
     """Return the SELECT of (name, kind of the name, id, a fact, another fact).
 
-    :param dialect: name of SQLAlchemy's dialect.
     :param has_traits: whether the request names traits.
     """
     class_ = tables.resource_classes.c

@@ -20,7 +20,6 @@ class Search:
     :param connection: for reading.
     :param conf: the options of [placement].
     :param request: the request.
-    :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.TraitNotFound: traits do not exist.
     """
 

@@ -86,7 +86,6 @@ def explain(context: Context, grant: Grant, request: CandidateRequest) -> Candid
     """Explain the candidates of a request.
 
     :param request: its limit does not count.
-    :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.TraitNotFound: traits do not exist.
     """
     request = dataclasses.replace(request, limit=None)

@@ -43,7 +43,6 @@ def class_conditions(classes: Sequence[str | None], name: str, class_id: int) ->
 def nodes(dialect: str, own_traits: Collection[str], conditions: Collection[Condition], limit: int | None) -> sa.Select:
     """Return the SELECT of the providers of free nodes, in the order of the nodes.
 
-    :param dialect: name of SQLAlchemy's dialect.
     :param own_traits: as of ``traits_of_nodes``.
     :param conditions: on nodes and resource_providers.
     :param limit: maximum number of providers; None for all.
