@@ -7,11 +7,14 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
+from ironic_traits.matching.traits import FORBIDDEN, REQUIRED_ANY, TraitTerm
 from ironic_traits.placement.traits import refuse_unknown
 
 #: Up to this number of sets of required traits, the databases may begin with the providers that have one of them. For
 #: more, the planners' work grows too much.
 _MAX_JOINS = 4
+#: (column of providers, the same in a table of traits, SELECT of that).
+_Kind = tuple[sa.Column, sa.Column, sa.Select]
 
 
 class Holders(NamedTuple):
@@ -83,29 +86,47 @@ def conditions(
         MariaDB takes longer for that: it reads the rows of the providers before it looks for the second trait.
     """
     for number, one_of in enumerate(required):
-        kinds = list(_kinds(trait_holders, one_of))
-        if joins and len(kinds) == 1 and number < _MAX_JOINS:
-            ((provider, _, statement),) = kinds
-            yield provider.in_(statement)
-        elif few:
-            yield sa.or_(sa.false(), *(_is_any(_of_provider(*kind)) for kind in kinds))
-        else:
-            # The last condition is never true. With an OR, the databases run each subquery once. With one UNION,
-            # PostgreSQL makes a join, estimates its result as tiny, and runs it again and again.
-            either = (sa.and_(provider.is_not(None), provider.in_(statement)) for provider, _, statement in kinds)
-            yield sa.or_(tables.resource_providers.c.id < 0, *either)
-    for kind in _kinds(trait_holders, forbidden):
-        yield ~_of_provider(*kind).exists()
+        yield condition(trait_holders, TraitTerm(REQUIRED_ANY, frozenset(one_of)), few, joins and number < _MAX_JOINS)
+    if forbidden:
+        # One subquery in each table for all of them.
+        yield condition(trait_holders, TraitTerm(FORBIDDEN, frozenset(forbidden)))
+
+
+def condition(
+    trait_holders: Mapping[str, Holders], term: TraitTerm, few: bool = False, joins: bool = True
+) -> Condition:
+    """Return the condition on providers that implements a term; parameters as for ``conditions``.
+
+    It says of providers what ``trait_filters.condition`` says of nodes.
+    """
+    groups = [{name} for name in sorted(term.traits)] if term.kind.is_met is all else [term.traits]
+    if term.kind.wants:
+        return sa.and_(*(_has_one(list(_kinds(trait_holders, group)), few, joins) for group in groups))
+    return sa.or_(*(_has_none(_kinds(trait_holders, group)) for group in groups))
+
+
+def _has_one(kinds: Sequence[_Kind], few: bool, joins: bool) -> Condition:
+    if joins and len(kinds) == 1:
+        ((provider, _, statement),) = kinds
+        return provider.in_(statement)
+    if few:
+        return sa.or_(sa.false(), *(_is_any(_of_provider(*kind)) for kind in kinds))
+    # The first condition is never true. With an OR, the databases run each subquery once. With one UNION, PostgreSQL
+    # makes a join, estimates its result as tiny, and runs it again and again.
+    either = (sa.and_(provider.is_not(None), provider.in_(statement)) for provider, _, statement in kinds)
+    return sa.or_(tables.resource_providers.c.id < 0, *either)
+
+
+def _has_none(kinds: Iterable[_Kind]) -> Condition:
+    return sa.and_(sa.true(), *(~_of_provider(*kind).exists() for kind in kinds))
 
 
 def _of_provider(provider: sa.Column, key: sa.Column, statement: sa.Select) -> sa.Select:
     return statement.where(provider == key).correlate(tables.resource_providers)
 
 
-def _kinds(
-    trait_holders: Mapping[str, Holders], trait_names: Collection[str]
-) -> Iterator[tuple[sa.Column, sa.Column, sa.Select]]:
-    """Yield (column of providers, the same in a table of traits, SELECT of that) of the tables with these traits."""
+def _kinds(trait_holders: Mapping[str, Holders], trait_names: Collection[str]) -> Iterator[_Kind]:
+    """Yield the columns and the SELECT of each table that has one of these traits."""
     own = sorted(name for name in trait_names if trait_holders[name].nodes)
     if own:
         table = tables.node_traits.c

@@ -20,10 +20,18 @@ from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching import rebuilds, traits
 from ironic_traits.matching.requests import Request
 from ironic_traits.matching.traits import Filter, TraitTerm
+from ironic_traits.placement import trait_conditions
 from tests.functional.search.test_index_explanations import context_of, prepare
 from tests.support.client import Client
 
 NAMES = [f'CUSTOM_{letter}' for letter in 'ABCDEFGH']
+#: {trait: who may give it to a provider: its node, or a client that sets it}.
+PLACES = {
+    'HW_CPU_X86_VMX': ('', 'own', 'set'),
+    'CUSTOM_A': ('', 'own'),
+    'COMPUTE_NODE': ('', 'set'),
+    'HW_CPU_HYPERTHREADING': ('',),
+}
 #: {kind: function of the set of a node's traits, and of those of a term: whether the node fulfils the term}.
 PLAIN = {
     traits.REQUIRED: lambda carried, named: len(carried & named) == len(named),
@@ -99,6 +107,74 @@ def encoded(view, nodes, fleet, term):
 
 def selected(connection, *conditions):
     return set(connection.scalars(sa.select(tables.nodes.c.uuid).where(*conditions)))
+
+
+@pytest.fixture
+def providers(app):
+    """Providers whose own traits, and those that clients set, are each set of traits: {uuid: {trait, …}}."""
+    client, found = Client(app), {}
+    for places in itertools.product(*PLACES.values()):
+        own, foreign = (
+            {name for name, place in zip(PLACES, places, strict=True) if place == each} for each in ('own', 'set')
+        )
+        node = client.node(resource_class='gold')['uuid']
+        assert client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': sorted(own)}).status_int == 200
+        found[node] = own | foreign
+        if not own:
+            created = client.placement('POST', '/resource_providers', {'name': f'client {places}'})
+            found[created.json['uuid']] = foreign
+    for provider, names in found.items():
+        _set(client, provider, names)
+    return found
+
+
+def _set(client, provider, names):
+    generation = client.placement('GET', f'/resource_providers/{provider}').json['generation']
+    body = {'traits': sorted(names), 'resource_provider_generation': generation}
+    assert client.placement('PUT', f'/resource_providers/{provider}/traits', body).status_int == 200
+
+
+def test_terms_of_providers(app, providers):
+    """The condition of each term on providers, in each of its forms. Another kind of term differs in each of them."""
+    forms = [{'few': few, 'joins': joins} for few in (False, True) for joins in (False, True)]
+    columns = tables.resource_providers.c
+    with app.service.read() as connection:
+        holders = trait_conditions.holders(connection, PLACES)
+
+        def found(kind, names, form):
+            term = TraitTerm(kind, frozenset(names))
+            where = trait_conditions.condition(holders, term, **form)
+            return set(connection.scalars(sa.select(columns.uuid).where(where))) & providers.keys()
+
+        sets = [set(names) for size in range(1, 4) for names in itertools.combinations(PLACES, size)]
+        for kind, named, form in itertools.product(PLAIN, sets, forms):
+            expected = {uuid for uuid, carried in providers.items() if PLAIN[kind](carried, named)}
+            assert found(kind, named, form) == expected
+            for other in PLAIN:
+                if other is not kind and not (len(named) == 1 and other.wants == kind.wants):
+                    assert found(other, named, form) != expected
+
+
+def test_required_and_forbidden_providers(app, providers):
+    """What Placement's ``required`` and its ``!`` select, with traits that nobody, one kind or both kinds have."""
+    client, choose = Client(app), random.Random(4)
+    for _ in range(40):
+        sets = [set(choose.sample(list(PLACES), choose.choice([1, 1, 2, 3]))) for _ in range(choose.randrange(3))]
+        forbidden = set(choose.sample(list(PLACES), choose.randrange(3))) - set().union(
+            *(s for s in sets if len(s) == 1)
+        )
+        if any(names <= forbidden for names in sets):
+            continue
+        expected = {
+            uuid
+            for uuid, carried in providers.items()
+            if all(carried & names for names in sets) and not carried & forbidden
+        }
+        query = '&'.join(
+            [f'required=in:{",".join(sorted(names))}' for names in sets] + [f'required=!{name}' for name in forbidden]
+        )
+        listed = client.placement('GET', f'/resource_providers?{query}').json['resource_providers']
+        assert {each['uuid'] for each in listed} & providers.keys() == expected
 
 
 def test_filters(app, fleet):
