@@ -1,11 +1,11 @@
 """The versions of the Bare Metal API, their negotiation, and what each of them changes.
 
-The resources that are served support all versions up to MAXIMUM. Not served are boot devices, boot_mode, secure_boot
-and raid below a node's states, consoles, events, heartbeats and lookup, indicators, NMIs, vendor passthru and virtual
-media (``v1.unserved``). BIOS settings and firmware are served as empty lists, of simulated nodes only.
+The resources that are served support all versions up to MAXIMUM. Not served are boot_mode, secure_boot and raid below a
+node's states, consoles, events, heartbeats and lookup, indicators, NMIs, vendor passthru and virtual media
+(``v1.unserved``). BIOS settings and firmware are served as empty lists, of simulated nodes only.
 
 =====  ============================================================================
-1.1    nodes: create, list, show, change, delete; maintenance; drivers
+1.1    nodes: create, list, show, change, delete; maintenance; boot devices; drivers
 1.2    the state of a node that is not in use is "available" (before: null)
 1.3    driver_internal_info
 1.4    the state "manageable", and the verbs manage and provide

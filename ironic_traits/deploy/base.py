@@ -9,6 +9,9 @@ from oslo_config import cfg
 #: The argument of the action "inspect" with the time when a ramdisk has sent the data. Before that, it is missing.
 DATA_RECEIVED = 'data_received_at'
 
+#: The key of ``driver_internal_info`` with the boot device of a node without hardware: {'boot_device': …, …}.
+BOOT_DEVICE = 'boot_device'
+
 
 class WorkFailed(Exception):
     """The failure of an action. Its text becomes the node's ``last_error``."""
@@ -93,3 +96,26 @@ class Driver(abc.ABC):
         :returns: Done, or Later to be called again.
         :raises WorkFailed: the action has failed.
         """
+
+    # Requests call the methods about boot devices, with ``Task.node``. They raise WorkRefused if the request is at
+    # fault, and another WorkFailed if the hardware is.
+
+    def boot_devices(self, node: dict[str, Any]) -> list[str]:
+        """Return the boot devices that a node can have, such as pxe, disk, cdrom and bios."""
+        raise _unsupported(node, 'get_supported_boot_devices')
+
+    def boot_device(self, node: dict[str, Any]) -> dict[str, Any]:
+        """Return {'boot_device': …, 'persistent': …}; None for what is not known."""
+        raise _unsupported(node, 'get_boot_device')
+
+    def set_boot_device(self, node: dict[str, Any], device: str, persistent: bool) -> None:
+        """Set the boot device of a node.
+
+        :param device: one of ``boot_devices``.
+        :param persistent: whether the node boots from it each time, and not only the next time.
+        """
+        raise _unsupported(node, 'set_boot_device')
+
+
+def _unsupported(node: dict[str, Any], method: str) -> WorkRefused:
+    return WorkRefused(f'Driver {node["driver"]} does not support {method} (disabled or not implemented).')

@@ -33,6 +33,17 @@ _SETTINGS = (
     Step('bios', 'cache_bios_settings'),
     Step('bios', 'factory_reset'),
 )
+_IPMI_DEVICES = ['pxe', 'disk', 'cdrom', 'bios', 'safe']
+_REDFISH_DEVICES = ['pxe', 'disk', 'cdrom', 'bios', 'uefihttp']
+#: {management interface: its boot devices in Ironic 39}.
+_BOOT_DEVICES = {
+    'fake': ['pxe'],
+    'noop': ['pxe', 'disk'],
+    'ipmitool': _IPMI_DEVICES,
+    'intel-ipmitool': _IPMI_DEVICES,
+    'redfish': _REDFISH_DEVICES,
+    'idrac-redfish': _REDFISH_DEVICES,
+}
 #: Seconds between two calls for a step that never ends.
 _ENDLESS = 3600
 
@@ -91,6 +102,17 @@ class FakeHardware(base.Driver):
         if after == states.POWER_OFF and task.node['disable_power_off']:
             after = None
         return base.Done(power_state=after or task.node['power_state'] or states.POWER_OFF)
+
+    def boot_devices(self, node: dict[str, Any]) -> list[str]:
+        """See ``base.Driver``."""
+        return _BOOT_DEVICES.get(node['management_interface'], ['pxe'])
+
+    def boot_device(self, node: dict[str, Any]) -> dict[str, Any]:
+        """Return the boot device that was set last."""
+        return node['driver_internal_info'].get(base.BOOT_DEVICE) or {'boot_device': 'pxe', 'persistent': False}
+
+    def set_boot_device(self, node: dict[str, Any], device: str, persistent: bool) -> None:
+        """Accept a boot device, which the service stores."""
 
     def _inspect(self, task: base.Task) -> base.Done | base.Later:
         """Wait for the data of a ramdisk, and then power the node off, as Ironic's interface "agent" does."""

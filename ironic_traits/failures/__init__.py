@@ -27,6 +27,7 @@ from ironic_traits.failures.inspection import PreviewOutdated
 from ironic_traits.failures.nodes import (
     ConductorNotFound,
     DeployRefused,
+    DriverFailed,
     DriverNotFound,
     HistoryNotFound,
     InvalidState,

@@ -48,6 +48,13 @@ class NodeProtected(Failure):
     text = 'Node {node} is protected and cannot be undeployed, rebuilt or deleted'
 
 
+class DriverFailed(Failure):
+    """The driver of the node has failed, or its hardware has."""
+
+    status = 502
+    code = 'baremetal.node.driver_failed'
+
+
 class NodeNotFound(Failure):
     """No such node that the caller may see."""
 

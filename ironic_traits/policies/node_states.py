@@ -1,7 +1,7 @@
-"""Policy rules of the states of nodes."""
+"""Policy rules of the states of nodes, and of their boot devices."""
 
 from ironic_traits.policies.base import rules
-from ironic_traits.resources.roles import NODE_OPERATOR, NODE_READER, NODE_USER
+from ironic_traits.resources.roles import NODE_OPERATOR, NODE_OWNER_ADMIN, NODE_READER, NODE_USER
 
 RULES = rules(
     'baremetal:node',
@@ -18,4 +18,17 @@ RULES = rules(
         for kind in ('clean', 'service')
     ),
     ('set_power_state', NODE_USER, 'Change the power state of a node.', 'PUT /power'),
+    (
+        'get_boot_device',
+        NODE_OWNER_ADMIN,
+        'Show the boot device of a node, and those that it can have.',
+        'GET /v1/nodes/{node_ident}/management/boot_device',
+        'GET /v1/nodes/{node_ident}/management/boot_device/supported',
+    ),
+    (
+        'set_boot_device',
+        NODE_OWNER_ADMIN,
+        'Change the boot device of a node.',
+        'PUT /v1/nodes/{node_ident}/management/boot_device',
+    ),
 )

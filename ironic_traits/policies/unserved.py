@@ -34,19 +34,6 @@ def _passthru(parent: str) -> list[str]:
 
 RULES = [
     _unserved(
-        'baremetal:node:get_boot_device',
-        NODE_OWNER_ADMIN,
-        'Show the boot device of a node',
-        f'GET {_MANAGEMENT}/boot_device',
-        f'GET {_MANAGEMENT}/boot_device/supported',
-    ),
-    _unserved(
-        'baremetal:node:set_boot_device',
-        NODE_OWNER_ADMIN,
-        'Change the boot device of a node',
-        f'PUT {_MANAGEMENT}/boot_device',
-    ),
-    _unserved(
         'baremetal:node:get_indicator_state',
         NODE_READER,
         'Show the indicators of a node',

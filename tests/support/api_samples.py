@@ -244,6 +244,11 @@ def sampled(client):
     client.ask('PATCH', '/v1/nodes/rack1-1', samples.PATCH)
     yield 'node-show', client.get('/v1/nodes/rack1-1')
     yield 'node-children', _sampled_children(client)
+    path = '/v1/nodes/rack1-1/management/boot_device'
+    yield 'boot-device-put-request', samples.BOOT_DEVICE
+    client.ask('PUT', path, samples.BOOT_DEVICE)
+    yield 'boot-device', client.get(path)
+    yield 'boot-devices-supported', client.get(f'{path}/supported')
     yield from inspection_samples.sampled(client)
     yield from _sampled_records(client)
     yield 'node-provision-request', samples.PROVISION

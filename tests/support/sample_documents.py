@@ -10,6 +10,7 @@ NODE = {
     'extra': {'rack': 1},
 }
 TRAITS = {'traits': ['CUSTOM_GOLD', 'HW_CPU_X86_VMX']}
+BOOT_DEVICE = {'boot_device': 'pxe', 'persistent': True}
 PROVISION = {'target': 'active', 'configdrive': {'meta_data': {'hostname': 'web1'}}}
 PATCH = [
     {'op': 'replace', 'path': '/resource_class', 'value': 'baremetal.silver'},

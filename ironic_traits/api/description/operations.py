@@ -49,6 +49,8 @@ def _walk(resource: Resource, path: str, placeholders: list[str]) -> Iterator[Op
 
 
 def _ident(resource: Resource, position: int) -> str:
-    """Return the name of a path parameter of a resource's routes."""
-    names = itertools.chain.from_iterable(METHODS.values())
-    return next(getattr(resource, name) for name in names if hasattr(resource, name)).route.path_names[position]
+    """Return the name of a path parameter of the routes of a resource, or of a child if it has none."""
+    for name in itertools.chain.from_iterable(METHODS.values()):
+        if hasattr(resource, name):
+            return getattr(resource, name).route.path_names[position]
+    return _ident(next(iter(resource.children.values())), position)

@@ -19,6 +19,7 @@ from ironic_traits.api.v1.node_history import NodeHistoryController
 from ironic_traits.api.v1.node_inventory import NodeInventoryController
 from ironic_traits.api.v1.node_lock import NodeLockController
 from ironic_traits.api.v1.node_maintenance import NodeMaintenanceController
+from ironic_traits.api.v1.node_management import NodeManagementController
 from ironic_traits.api.v1.node_settings import NodeBiosController, NodeFirmwareController
 from ironic_traits.api.v1.node_states import NodeStatesController
 from ironic_traits.api.v1.node_traits import NodeTraitsController
@@ -58,6 +59,7 @@ class NodesController(Resource):
         'inventory': NodeInventoryController(),
         'lock': NodeLockController(),
         'maintenance': NodeMaintenanceController(),
+        'management': NodeManagementController(),
         'states': NodeStatesController(),
         'traits': NodeTraitsController(),
         'validate': NodeValidateController(),

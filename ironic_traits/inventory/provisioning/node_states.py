@@ -198,6 +198,17 @@ def get(context: Reader, ident: str) -> Values:
         return _as_dict(read(connection, ident, _VISIBLE))
 
 
+def own(context: Reader, ident: str) -> Values:
+    """Return a node as ``get`` does.
+
+    :raises failures.NodeMirrored: the node is mirrored.
+    """
+    with context.read() as connection:
+        row = read(connection, ident, _VISIBLE)
+        origins.check_own(connection, row)
+        return _as_dict(row)
+
+
 def validate_node(context: Context, ident: str) -> dict[str, str | None]:
     """Run the checks before a deploy.
 

@@ -64,6 +64,8 @@ GIVEN_BY = {
     'facets': 'GET /v1/facets',
     'node-show': 'GET /v1/nodes/{node_ident}',
     'node-children': 'GET /v1/nodes/{node_ident}/children',
+    'boot-device': 'GET /v1/nodes/{node_ident}/management/boot_device',
+    'boot-devices-supported': 'GET /v1/nodes/{node_ident}/management/boot_device/supported',
     'node-traits': 'GET /v1/nodes/{node_ident}/traits',
     'node-history': 'GET /v1/nodes/{node_ident}/history',
     'node-inventory': 'GET /v1/nodes/{node_ident}/inventory',
