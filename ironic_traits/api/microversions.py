@@ -114,7 +114,7 @@ node's states, consoles, events, heartbeats and lookup, indicators, NMIs, vendor
 1.106  the filter ``shard`` of portgroups
 1.107  the header X-OpenStack-Request-ID (sent at every version)
 1.108  disable_ramdisk with service
-1.109  health, always null
+1.109  health
 1.110  a deployment can be aborted while it waits
 1.111  available_for_dynamic_portgroup of ports, dynamic_portgroup of portgroups
 1.112  traits, descriptions and free names of runbooks

@@ -99,8 +99,7 @@ _FIELDS = (
     ),
     Field('fault', 42, filter=Filter(Argument.FAULT)),
     _interface('firmware', 86),
-    # Always null: no driver of this service reports it.
-    Field('health', 109),
+    Field('health', 109, column=Column(27, 'Health')),
     Field('inspection_finished_at', 6),
     Field('inspection_started_at', 6),
     _interface('inspect', 31),
