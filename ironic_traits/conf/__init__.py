@@ -31,6 +31,7 @@ from ironic_traits.conf import (
     mirror,
     nova,
     placement,
+    redfish,
     reservations,
 )
 from ironic_traits.version import version
@@ -47,6 +48,7 @@ GROUPS = (
     changes,
     reservations,
     placement,
+    redfish,
     glance,
     nova,
     metrics,

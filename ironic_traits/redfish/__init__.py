@@ -1,1 +1,1 @@
-"""What BMCs show of machines by Redfish, as facts for rules. Nothing here opens a connection or writes."""
+"""BMCs that speak Redfish: connections to them, and what they show of machines, as facts for rules."""

@@ -135,7 +135,7 @@ class Reader:
         yield from self.each(found)
 
     def _note(self, problem: str) -> None:
-        if len(self.problems) < MAX_PROBLEMS:
+        if len(self.problems) < MAX_PROBLEMS and problem not in self.problems:
             self.problems.append(problem)
 
 

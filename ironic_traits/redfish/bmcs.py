@@ -1,0 +1,251 @@
+"""BMCs: how to log in, what they answer, and how to change the power state and the boot device of a System."""
+
+import base64
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import requests
+import sushy
+from oslo_utils import strutils
+from sushy import auth, exceptions
+from sushy.resources import base
+from sushy.resources.system.system import System
+
+from ironic_traits.redfish import addresses
+from ironic_traits.redfish.addresses import BadAddress
+from ironic_traits.redfish.connections import Connector, Limits, Stopped
+from ironic_traits.redfish.trees import ROOT, Unreadable, objects, text
+
+_AUTH = {'auto': auth.SessionOrBasicAuth, 'basic': auth.BasicAuth, 'session': auth.SessionAuth}
+
+
+class Failure(Exception):
+    """A BMC that cannot be used, or that refuses a change. The text is a sentence, without passwords."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Access:
+    """Where a BMC is, and how to log in.
+
+    :ivar url: scheme, host and port.
+    :ivar system: the path of the System; '' for the only one.
+    :ivar verify: whether its certificate is verified, or the path of the certificates that are trusted.
+    """
+
+    url: str
+    system: str
+    username: str
+    password: str = dataclasses.field(repr=False)
+    verify: bool | str
+    auth_type: str
+
+
+def access(driver_info: Mapping[str, Any]) -> Access:
+    """Return the access that the driver_info of a node describes, with the names of Ironic.
+
+    :raises Failure: something is missing or wrong.
+    """
+    values = {name: driver_info.get(f'redfish_{name}') for name in ('address', 'system_id', 'username', 'password')}
+    if not values['address']:
+        raise Failure('redfish_address is missing in driver_info.')
+    for name, value in values.items():
+        if not isinstance(value, str | None):
+            raise Failure(f'redfish_{name} in driver_info must be a string.')
+    path = values['system_id'] or ''
+    if path and not f'{path}/'.startswith(f'{ROOT}/'):
+        raise Failure(f'redfish_system_id in driver_info must be a path that begins with {ROOT}/.')
+    kind = driver_info.get('redfish_auth_type') or 'auto'
+    if kind not in _AUTH:
+        raise Failure(f'redfish_auth_type in driver_info must be one of: {", ".join(_AUTH)}.')
+    if kind != 'auto' and not values['username']:
+        raise Failure('redfish_username is missing in driver_info.')
+    try:
+        url = addresses.url(values['address'])
+    except BadAddress as error:
+        raise Failure(str(error)) from None
+    verify = _verify(driver_info.get('redfish_verify_ca', True))
+    return Access(url, path.rstrip('/'), values['username'] or '', values['password'] or '', verify, kind)
+
+
+def _verify(value: Any) -> bool | str:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, str) or not value:
+        raise Failure('redfish_verify_ca in driver_info must be a boolean, or the path of certificates.')
+    try:
+        return strutils.bool_from_string(value, strict=True)
+    except ValueError:
+        return value
+
+
+class _Root(sushy.Sushy):
+    """The service root. Its Id is of no use, and some BMCs have none."""
+
+    identity = base.Field('Id')
+
+    def __del__(self) -> None:
+        """Do nothing. sushy would log out here, even at the end of the process; ``connect`` has done it."""
+
+
+class Bmc:
+    """A BMC, as a tree of documents, and a System of it that can be changed. ``connect`` returns it.
+
+    :ivar system: the path of the System.
+    """
+
+    def __init__(self, root: sushy.Sushy, connector: Connector, access: Access) -> None:
+        self._root, self._connector, self._access = root, connector, access
+        self.system = access.system or self._only_system()
+
+    def _only_system(self) -> str:
+        members = objects(self.get(f'{ROOT}/Systems').get('Members'))
+        paths = [path.rstrip('/') for each in members if (path := text(each, '@odata.id'))]
+        if len(paths) == 1:
+            return paths[0]
+        if not paths:
+            raise Failure('The BMC has no System.')
+        raise Failure(f'The BMC has several Systems. Set redfish_system_id to one of: {", ".join(paths[:20])}.')
+
+    def get(self, path: str) -> Mapping[str, Any]:
+        """Return the document of a path.
+
+        :raises Unreadable: there is none, or it is no JSON object.
+        """
+        try:
+            with self._sentences():
+                response = self._get(path)
+            document = response.json()
+        except Failure as error:
+            raise Unreadable(str(error)) from None
+        except (ValueError, RecursionError):
+            raise Unreadable(f'The document {path[:200]!r} is no JSON.') from None
+        if not isinstance(document, dict):
+            raise Unreadable(f'The document {path[:200]!r} is no object.')
+        return document
+
+    def _get(self, path: str) -> requests.Response:
+        try:
+            return self._connector.get(path)
+        except exceptions.AccessError:
+            raise
+        except exceptions.HTTPError as error:
+            raise Unreadable(f'The BMC answers {error.status_code} for {path[:200]!r}.') from None
+
+    def document(self) -> Mapping[str, Any]:
+        """Return the document of the System, as it is now.
+
+        :raises Failure: it cannot be read.
+        """
+        try:
+            return self.get(self.system)
+        except Unreadable as error:
+            raise Failure(str(error)) from None
+
+    def reset(self, *kinds: str) -> None:
+        """Change the power state, by the first of some kinds of resets that the BMC knows.
+
+        :raises Failure: it knows none of them, or refuses it.
+        """
+        with self._sentences():
+            system = self._system()
+            known = {each.value for each in system.get_allowed_reset_system_values()}
+            if not (usable := [kind for kind in kinds if kind in known]):
+                raise Failure(f'The BMC does not know {" or ".join(kinds)}. It knows: {", ".join(sorted(known))}.')
+            system.reset_system(sushy.ResetType(usable[0]))
+
+    def boot_sources(self) -> list[str]:
+        """Return the sources from which the System can boot next, as Redfish names them."""
+        with self._sentences():
+            return sorted(each.value for each in self._system().get_allowed_system_boot_source_values())
+
+    def set_boot_source(self, source: str, enabled: str) -> None:
+        """Set the source from which the System boots.
+
+        :param enabled: ``Once`` or ``Continuous``.
+        :raises Failure: the BMC refuses it.
+        """
+        with self._sentences():
+            self._system().set_system_boot_options(
+                target=sushy.BootSource(source), enabled=sushy.BootSourceOverrideEnabled(enabled)
+            )
+
+    def _system(self) -> System:
+        return self._root.get_system(self.system)
+
+    def _sentences(self) -> contextlib.AbstractContextManager[None]:
+        return _sentences(self._connector, self._access)
+
+
+@contextlib.contextmanager
+def connect(access: Access, timeout: float, total: float, local: bool = False) -> Iterator[Bmc]:
+    """Log in to a BMC, and log out in the end.
+
+    :param timeout: seconds for one request.
+    :param total: seconds for all requests.
+    :param local: whether addresses of this machine and its link are allowed.
+    :raises Failure: it cannot be used.
+    """
+    connector = Connector(access.url, access.verify, Limits(timeout, total, local))
+    login = _AUTH[access.auth_type](access.username, access.password) if access.username else _NoAuth()
+    try:
+        with _sentences(connector, access):
+            root = _Root(access.url, auth=login, connector=connector)
+            bmc = Bmc(root, connector, access)
+        yield bmc
+    finally:
+        # Some BMCs allow only a few sessions. One that does not answer ends them by itself.
+        with contextlib.suppress(Exception):
+            login.close()
+        connector.close()
+
+
+class _NoAuth(auth.BasicAuth):
+    """No user. The service root needs none."""
+
+    def _do_authenticate(self) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def _sentences(connector: Connector, access: Access) -> Iterator[None]:
+    """Turn all errors of requests into a Failure, without what the BMC may repeat: the password and tokens."""
+    try:
+        yield
+    except Failure:
+        raise
+    except (Stopped, BadAddress, Unreadable) as error:
+        raise Failure(str(error)) from None
+    except Exception as error:  # sushy raises many types of them for documents that it does not expect
+        sentence = _sentence(error)
+        basic = base64.b64encode(f'{access.username}:{access.password}'.encode()).decode()
+        for secret in filter(None, (access.password, basic, connector.token)):
+            sentence = sentence.replace(secret, '***')
+        raise Failure(sentence) from None
+
+
+def _sentence(error: Exception) -> str:
+    """Return what went wrong."""
+    if isinstance(error, exceptions.AccessError):
+        return f'The BMC refuses the user name or the password ({error.status_code}).'
+    if isinstance(error, exceptions.HTTPError) and getattr(error, 'status_code', None):
+        detail = text({'detail': error.detail}, 'detail') if isinstance(error.detail, str) else ''
+        return f'The BMC answers {error.status_code}. {detail}'.strip()
+    cause = error.__context__ if isinstance(error, exceptions.ConnectionError) else error
+    if isinstance(cause, requests.exceptions.SSLError):
+        return f'The certificate of the BMC cannot be verified (redfish_verify_ca): {_innermost(cause)}.'
+    if isinstance(cause, requests.RequestException | OSError):
+        return f'The BMC cannot be reached: {_innermost(cause)}.'
+    return f'The BMC shows something that cannot be used: {str(error)[:500]}'.rstrip('.') + '.'
+
+
+def _innermost(error: BaseException) -> str:
+    """Return the text of the error that caused an error. The others repeat addresses and objects."""
+    while inside := [
+        each
+        for each in (error.__cause__, error.__context__, getattr(error, 'reason', None), *error.args)
+        if isinstance(each, BaseException)
+    ]:
+        error = inside[0]
+    return str(getattr(error, 'strerror', None) or error)[:200].rstrip('.')

@@ -1,0 +1,172 @@
+"""A BMC that serves a tree of Redfish documents, and behaves badly on request."""
+
+import contextlib
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.support.redfish_trees import V1, collection, to
+
+USER, PASSWORD, TOKEN = 'operator', 'paSSword-of-the-BMC', 'tOKen-of-the-session'
+SYSTEM = f'{V1}/Systems/1'
+
+
+def tree(**system):
+    """Return the documents of a BMC with one System, below /redfish/v1.
+
+    :param system: further properties of the System.
+    """
+    one = {
+        'Name': 'System',
+        'PowerState': 'Off',
+        'UUID': '5c6e1f4e-3a53-4d1c-a4a1-0d3e8c9b7a61',
+        'Manufacturer': 'Acme',
+        'Model': 'A1',
+        'Status': {'HealthRollup': 'OK', 'State': 'Enabled'},
+        'Processors': to('/Systems/1/Processors'),
+        'EthernetInterfaces': to('/Systems/1/EthernetInterfaces'),
+        'Boot': {
+            'BootSourceOverrideEnabled': 'Disabled',
+            'BootSourceOverrideTarget': 'None',
+            'BootSourceOverrideTarget@Redfish.AllowableValues': ['None', 'Pxe', 'Hdd'],
+        },
+        'Actions': {
+            '#ComputerSystem.Reset': {
+                'target': f'{SYSTEM}/Actions/ComputerSystem.Reset',
+                'ResetType@Redfish.AllowableValues': ['On', 'ForceOff', 'ForceRestart', 'GracefulShutdown'],
+            }
+        },
+    }
+    cpu = {
+        'ProcessorType': 'CPU',
+        'Model': 'Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz',
+        'InstructionSet': 'x86-64',
+        'TotalCores': 18,
+    }
+    nic = {'MACAddress': '52:54:00:00:00:01'}
+    return {
+        '': {
+            'Id': 'RootService',
+            'Name': 'Root',
+            'RedfishVersion': '1.6.0',
+            'Systems': to('/Systems'),
+            'SessionService': to('/SessionService'),
+            'Links': {'Sessions': to('/SessionService/Sessions')},
+        },
+        '/SessionService': {'Id': 'S', 'Name': 'S', 'Sessions': to('/SessionService/Sessions')},
+        **collection('/Systems', **{'1': one | system}),
+        **collection('/Systems/1/Processors', cpu=cpu),
+        **collection('/Systems/1/EthernetInterfaces', nic=nic),
+    }
+
+
+class BmcServer(ThreadingHTTPServer):
+    """The BMC.
+
+    :ivar documents: {path below /redfish/v1: document}. Another value than an object is sent as bytes or text.
+    :ivar delay: seconds before each answer.
+    :ivar answers: {path below /redfish/v1: function of the handler that answers}.
+    :ivar requests: requests so far: [(method, path), …].
+    :ivar sessions: the sessions that are open.
+    :ivar refused: whether no password is right.
+    """
+
+    daemon_threads = True
+    request_queue_size = 200
+
+    def __init__(self, documents=None, context=None):
+        super().__init__(('127.0.0.1', 0), _Handler)
+        self.documents = tree() if documents is None else documents
+        self.delay, self.answers, self.requests, self.refused = 0, {}, [], False
+        self.sessions = set()
+        self.url = f'{"https" if context else "http"}://127.0.0.1:{self.server_port}'
+        if context:
+            self.socket = context.wrap_socket(self.socket, server_side=True)
+
+    @property
+    def system(self):
+        """The document of the System."""
+        return self.documents['/Systems/1']
+
+    @property
+    def driver_info(self):
+        """What a node needs for it."""
+        return {'redfish_address': self.url, 'redfish_username': USER, 'redfish_password': PASSWORD}
+
+    def handle_error(self, request, client_address):
+        """Ignore clients that close the connection."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    disable_nagle_algorithm = True
+
+    def log_message(self, *arguments):
+        pass
+
+    def _handle(self):
+        server, path = self.server, self.path.partition('?')[0].rstrip('/').removeprefix(V1)
+        self.body = json.loads(self.rfile.read(int(self.headers.get('Content-Length') or 0)) or b'{}')
+        server.requests.append((self.command, path))
+        time.sleep(server.delay)
+        if path in server.answers:
+            server.answers[path](self)
+        elif path == '/SessionService/Sessions' and self.command == 'POST':
+            self._log_in()
+        elif path and not self._is_known():
+            self.answer({'error': {'code': 'Base.1.0.NoAccess', 'message': f'{PASSWORD} is wrong'}}, 401)
+        elif self.command == 'DELETE':
+            server.sessions.discard(path)
+            self.answer(None, 204)
+        elif path.endswith('/Actions/ComputerSystem.Reset'):
+            server.system['PowerState'] = {'ForceOff': 'Off', 'GracefulShutdown': 'Off'}.get(
+                self.body['ResetType'], 'On'
+            )
+            self.answer(None, 204)
+        elif self.command == 'PATCH':
+            server.documents[path]['Boot'].update(self.body['Boot'])
+            self.answer(None, 204)
+        elif path in server.documents:
+            self.answer(server.documents[path])
+        else:
+            self.answer({'error': {'code': 'Base.1.0.NotFound', 'message': 'Not found'}}, 404)
+
+    do_GET = do_POST = do_PATCH = do_DELETE = _handle
+
+    def _is_known(self):
+        return not self.server.refused and self.headers.get('X-Auth-Token') == TOKEN
+
+    def _log_in(self):
+        if self.server.refused or self.body != {'UserName': USER, 'Password': PASSWORD}:
+            self.answer({'error': {'code': 'Base.1.0.NoAccess', 'message': f'{self.body} is wrong'}}, 401)
+            return
+        path = f'/SessionService/Sessions/{len(self.server.requests)}'
+        self.server.sessions.add(path)
+        self.answer({'Id': path}, 201, **{'X-Auth-Token': TOKEN, 'Location': V1 + path})
+
+    def answer(self, document, status=200, **headers):
+        """Send an answer."""
+        content = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        content = b'' if status == 204 else content
+        self.send_header('Content-Length', str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+@contextlib.contextmanager
+def serving(documents=None, context=None):
+    """Run a BMC, and yield it.
+
+    :param context: SSLContext; None for HTTP.
+    """
+    with BmcServer(documents, context) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
