@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -32,15 +33,43 @@ class Later:
 
 
 @dataclasses.dataclass(frozen=True)
+class Facts:
+    """What a driver has read from a BMC. It knows only a part of what a ramdisk finds.
+
+    :ivar document: {'inventory': {…}, 'plugin_data': {'redfish': {…}, …}}.
+    :ivar unread: {part: why it could not be read}. These facts are unknown, not gone.
+    :ivar unknown: where the facts of these parts have their places: ``inventory.cpu``, ``plugin_data.redfish.bios``.
+    """
+
+    document: dict[str, Any]
+    unread: dict[str, str] = dataclasses.field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class Done:
     """The result of a finished action.
 
     :ivar power_state: the node's new power state; None if it did not change.
     :ivar properties: facts about the hardware, which are merged into the node's ``properties``.
+    :ivar facts: the result of the actions "inspect" and "refresh" of a driver that reads a BMC.
     """
 
     power_state: str | None = None
     properties: dict[str, Any] = dataclasses.field(default_factory=dict)
+    facts: Facts | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """What a BMC shows of its machine at the moment.
+
+    :ivar power_state: one of ``states``; None if it is not known.
+    :ivar health: ``OK``, ``Warning`` or ``Critical``; None if it is not known.
+    """
+
+    power_state: str | None
+    health: str | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +102,8 @@ class Driver(abc.ABC):
         is called for the whole action.
     :cvar simulates: whether it only pretends to have hardware.
     :cvar core_deploy_steps: (interface, step) of each deploy step that clients can disable, but not replace.
+    :cvar refreshable: the inspect interfaces that read a BMC, in any state, for the action "refresh".
+    :cvar watches: whether ``observe`` returns what a BMC shows.
     """
 
     interfaces: dict[str, tuple[str, ...]]
@@ -80,6 +111,8 @@ class Driver(abc.ABC):
     steps: dict[str, tuple[Any, ...]] = {}
     simulates = False
     core_deploy_steps: frozenset[tuple[str, str]] = frozenset({('deploy', 'deploy')})
+    refreshable: frozenset[str] = frozenset()
+    watches = False
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self.conf = conf
@@ -96,6 +129,21 @@ class Driver(abc.ABC):
         :returns: Done, or Later to be called again.
         :raises WorkFailed: the action has failed.
         """
+
+    def validate(self, node: Mapping[str, Any]) -> dict[str, str]:
+        """Return {interface: what a node lacks for it}. This runs in requests: it must not ask the BMC.
+
+        :param node: as for ``Task``.
+        """
+        return {}
+
+    def observe(self, node: Mapping[str, Any]) -> Observed:
+        """Return what the BMC of a node shows. A driver with ``watches`` has it.
+
+        :param node: as for ``Task``.
+        :raises WorkFailed: it does not answer.
+        """
+        raise WorkFailed(f"The driver '{node['driver']}' has no BMC.")
 
     # Requests call the methods about boot devices, with ``Task.node``. They raise WorkRefused if the request is at
     # fault, and another WorkFailed if the hardware is.

@@ -4,6 +4,7 @@ The hooks have the names, the options and the effects of Ironic's hooks. [inspec
 write: ``inventory.inspection.inspections`` stores their results.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -43,6 +44,22 @@ def run(
     inspection = Inspection(options, node, document['inventory'], before.get('inventory', {}))
     for name in dict.fromkeys(options.hooks):
         HOOKS[name](inspection, findings)
+    return findings
+
+
+def run_partial(options: Any, node: str, properties: Mapping[str, Any], document: Mapping[str, Any]) -> Findings:
+    """Run the hooks on what a BMC shows, as ``run`` does.
+
+    A BMC does not see everything. So no hook fails, and no port is deleted. Empty lists count as missing: a BMC that
+    lists no disks does not see them.
+    """
+    inventory = {key: value for key, value in document['inventory'].items() if value not in ([], {})}
+    inspection = Inspection(options, node, inventory)
+    findings = Findings(dict(properties), dict(document['plugin_data']))
+    for name in dict.fromkeys(options.hooks):
+        with contextlib.suppress(base.WorkFailed):
+            HOOKS[name](inspection, findings)
+    findings.ports = dataclasses.replace(findings.ports, kept=None)
     return findings
 
 

@@ -7,6 +7,7 @@ Operators can add checks: each installed entry point of ``ironic_traits.deploy.v
 import abc
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import stevedore
@@ -74,13 +75,16 @@ def _broken(manager: stevedore.ExtensionManager[Any], entry_point: EntryPoint, e
     raise cfg.Error(f'{NAMESPACE}: {entry_point.name} cannot be loaded: {error}') from error
 
 
-def reasons(hooks: Iterable[Hook], node: Mapping[str, Any]) -> dict[str, str | None]:
+def reasons(
+    hooks: Iterable[Hook], node: Mapping[str, Any], lacking: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str | None]:
     """Run all hooks.
 
     :param node: argument of the hooks.
+    :param lacking: {interface: what the driver says that the node lacks}.
     :returns: {interface: why it is invalid, None if it is valid}, for each of INTERFACES.
     """
-    result = {interface: unsupported(node, interface) for interface in INTERFACES}
+    result = {interface: unsupported(node, interface) or lacking.get(interface) for interface in INTERFACES}
     for hook in hooks:
         try:
             hook.check(node)

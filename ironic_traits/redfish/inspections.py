@@ -13,26 +13,27 @@ from ironic_traits.redfish.trees import Reader, Tree, Unreadable
 class Part:
     """A part of what a BMC shows.
 
-    :ivar facts: the keys that it fills, of the inventory (``inventory.cpu``), of the plugin data, and of ``redfish``.
+    :ivar facts: the keys that it fills, of the inventory (``inventory.cpu``), and of the plugin data.
     """
 
     read: Callable[[Machine], Found]
     facts: tuple[str, ...]
 
 
+_OWN = 'plugin_data.redfish'
 #: {name: part}. The first ones matter most if a BMC has too many documents.
 PARTS: Mapping[str, Part] = {
-    'identity': Part(settings.identity, ('inventory.system_vendor', 'redfish.system', 'redfish.uuid')),
-    'processors': Part(processors.processors, ('inventory.cpu', 'redfish.cpu', 'redfish.accelerators')),
+    'identity': Part(settings.identity, ('inventory.system_vendor', f'{_OWN}.system', f'{_OWN}.uuid')),
+    'processors': Part(processors.processors, ('inventory.cpu', f'{_OWN}.cpu', f'{_OWN}.accelerators')),
     'boot mode': Part(settings.boot_mode, ('inventory.boot',)),
-    'secure boot': Part(settings.secure_boot, ('redfish.secure_boot',)),
-    'tpm': Part(settings.tpm, ('redfish.tpm',)),
-    'bios': Part(settings.bios, ('redfish.bios', 'redfish.switches')),
+    'secure boot': Part(settings.secure_boot, (f'{_OWN}.secure_boot',)),
+    'tpm': Part(settings.tpm, (f'{_OWN}.tpm',)),
+    'bios': Part(settings.bios, (f'{_OWN}.bios', f'{_OWN}.switches')),
     'nics': Part(hardware.nics, ('inventory.interfaces',)),
     'storage': Part(hardware.storage, ('inventory.disks',)),
-    'memory': Part(hardware.memory, ('inventory.memory', 'redfish.memory')),
+    'memory': Part(hardware.memory, ('inventory.memory', f'{_OWN}.memory')),
     'pci': Part(hardware.pci, ('plugin_data.pci_devices',)),
-    'firmware': Part(hardware.firmware_versions, ('redfish.firmware',)),
+    'firmware': Part(hardware.firmware_versions, (f'{_OWN}.firmware',)),
 }
 
 
@@ -53,6 +54,11 @@ class Inspection:
     def document(self) -> dict[str, Any]:
         """The facts, as rules read them."""
         return {'inventory': self.inventory, 'plugin_data': self.plugin_data}
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Where the facts of the parts that could not be read have their places: ``inventory.cpu``."""
+        return tuple(place for name in self.unread for place in PARTS[name].facts)
 
 
 def systems(tree: Tree) -> list[str]:
@@ -82,27 +88,6 @@ def inspect(tree: Tree, path: str) -> Inspection:
         if reader.problems:
             result.unread[name] = ' '.join(reader.problems)
     return result
-
-
-def keep_unread(found: Inspection, before: Inspection) -> Inspection:
-    """Return what an inspection found; for the parts that it could not read, what an earlier one found."""
-    sections = _sections(found)
-    for name in found.unread:
-        for place in PARTS[name].facts:
-            section, _, key = place.partition('.')
-            if key in _sections(before)[section]:
-                sections[section] = sections[section] | {key: _sections(before)[section][key]}
-    plugin_data = sections['plugin_data'] | {'redfish': sections['redfish']}
-    return Inspection(sections['inventory'], plugin_data, found.unread)
-
-
-def _sections(inspection: Inspection) -> dict[str, dict[str, Any]]:
-    plugin_data = inspection.plugin_data
-    return {
-        'inventory': inspection.inventory,
-        'plugin_data': plugin_data,
-        'redfish': plugin_data['redfish'],
-    }
 
 
 def _keep(found: Found, result: Inspection) -> None:

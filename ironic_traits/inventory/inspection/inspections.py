@@ -15,7 +15,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.deploy import base, inspection_hooks, states
+from ironic_traits.deploy import base, inspection_hooks, merged_facts, states
 from ironic_traits.deploy.inspection_data import InspectionData
 from ironic_traits.inventory.core import history
 from ironic_traits.inventory.core.lock_wait import waiting_for_lock
@@ -105,7 +105,7 @@ def receive(context: Context, data: InspectionData, node_uuid: str | None = None
             raise failures.ResourceNotFound(hint='')
         # Data that the same inspection has sent before is replaced, and is not kept as the previous data.
         write = node_inventories.amend if base.DATA_RECEIVED in arguments else node_inventories.store
-        write(connection, node.id, data.document, node.moment)
+        write(connection, node.id, merged_facts.with_earlier(data.document, _before(connection, node)), node.moment)
     context.service.wake_worker()
     return uuid
 
@@ -121,21 +121,78 @@ def finish(
     :param author: author of the entries in the node's history.
     :raises base.WorkFailed: the inspection fails. The caller rolls back the transaction.
     """
-    inventory = node_inventories.read(connection, node.id)
-    if inventory is None:
+    document = _before(connection, node)
+    if not document:
         return
     options = context.conf.inspection
     previous = node_inventories.read(connection, node.id, previous=True) if 'raid-device' in options.hooks else None
     before = previous.document if previous else {}
-    findings = inspection_hooks.run(options, node.uuid, node.properties, inventory.document, before)
-    for event in inspected_ports.write(connection, node.uuid, findings.ports, options.max_ports):
+    findings = inspection_hooks.run(options, node.uuid, node.properties, document, before)
+    _write_findings(context, connection, node, findings, moment, author)
+    changed = {'inventory': document['inventory'], 'plugin_data': findings.plugin_data}
+    changed['plugin_data'] = _run_rules(context, connection, node, changed, author)
+    if changed != document:
+        node_inventories.amend(connection, node.id, changed)
+
+
+def finish_bmc(
+    context: Context,
+    connection: sa.Connection,
+    node: sa.Row,
+    facts: base.Facts,
+    moment: datetime.datetime,
+    author: history.Author,
+) -> None:
+    """Apply what a BMC shows of a node, at the end of its inspection. The parameters are those of ``finish``.
+
+    :raises base.WorkFailed: a rule ends the inspection. The caller rolls back the transaction.
+    """
+    before = _before(connection, node)
+    document = merged_facts.merge(before, facts)
+    findings = inspection_hooks.run_partial(context.conf.inspection, node.uuid, node.properties, document)
+    record_unread(connection, node, before, facts, author)
+    _write_findings(context, connection, node, findings, moment, author)
+    document['plugin_data'] = findings.plugin_data
+    document['plugin_data'] = _run_rules(context, connection, node, document, author)
+    node_inventories.store(connection, node.id, document, moment)
+
+
+def record_unread(
+    connection: sa.Connection,
+    node: sa.Row,
+    before: Mapping[str, Any],
+    facts: base.Facts,
+    author: history.Author,
+) -> None:
+    """Write the parts that a BMC did not show to the history of a node, unless they are those of the last time.
+
+    :param connection: connection of a writer that has taken the node's lock.
+    :param before: the document of the node before.
+    """
+    if facts.unread and facts.unread != merged_facts.unread(before):
+        event = 'The BMC did not show everything: ' + ' '.join(f'{part}: {why}' for part, why in facts.unread.items())
+        history.record(connection, author(node.uuid, None, history.INSPECTION, event, severity=history.WARNING))
+
+
+def _before(connection: sa.Connection, node: sa.Row) -> dict[str, Any]:
+    """Return the last data of a node; {} if there is none."""
+    inventory = node_inventories.read(connection, node.id)
+    return inventory.document if inventory else {}
+
+
+def _write_findings(
+    context: Context,
+    connection: sa.Connection,
+    node: sa.Row,
+    findings: inspection_hooks.Findings,
+    moment: datetime.datetime,
+    author: history.Author,
+) -> None:
+    """Write the ports and the properties that the hooks have found."""
+    for event in inspected_ports.write(connection, node.uuid, findings.ports, context.conf.inspection.max_ports):
         history.record(connection, author(node.uuid, moment, history.INSPECTION, event, severity=history.WARNING))
     if findings.properties != node.properties:
         change(connection, node, {'properties': findings.properties})
-    document = {'inventory': inventory.document['inventory'], 'plugin_data': findings.plugin_data}
-    document['plugin_data'] = _run_rules(context, connection, node, document, author)
-    if document != inventory.document:
-        node_inventories.amend(connection, node.id, document)
 
 
 def _run_rules(

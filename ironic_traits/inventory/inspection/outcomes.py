@@ -65,6 +65,9 @@ def _settle(context: Context, claim: Lease, outcome: Outcome) -> bool:
         if isinstance(outcome, base.Done) and base.DATA_RECEIVED in row.arguments:
             inspections.finish(context, connection, node, moment, author)
             node = take(connection, claim.node, *_SETTLED)
+        if isinstance(outcome, base.Done) and outcome.facts:
+            inspections.finish_bmc(context, connection, node, outcome.facts, moment, author)
+            node = take(connection, claim.node, *_SETTLED)
         if isinstance(outcome, base.Later):
             _postpone(connection, node, claim, moment, _within_limit(context, claim, outcome.seconds))
         elif isinstance(outcome, step_runs.StepHeld):

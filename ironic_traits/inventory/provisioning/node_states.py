@@ -309,7 +309,8 @@ def _check_flags(node: Values, event: str) -> None:
 
 def _invalid_interfaces(context: Context, connection: sa.Connection, node: Values) -> dict[str, str | None]:
     """Return {interface: why it is invalid, None if it is valid}, for each of ``validate.INTERFACES``."""
-    reasons = validate.reasons(context.service.hooks, node)
+    driver = context.service.drivers.get(node['driver'])
+    reasons = validate.reasons(context.service.hooks, node, driver.validate(node) if driver else {})
     unmet = mismatches.read_all(connection, [node['id']]).get(node['id'], {})
     problems = [reasons['inspect'], *(mismatches.text(*each) for each in unmet.items())]
     reasons['inspect'] = ' '.join(filter(None, problems)) or None

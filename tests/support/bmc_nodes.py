@@ -1,0 +1,60 @@
+"""Nodes with BMCs, and the work that a worker does on them."""
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+
+from ironic_traits.worker.power_sync import PowerSync
+from ironic_traits.worker.refresher import Refresher
+from tests.support import transitions
+from tests.support.client import Client
+from tests.support.service import finish_work, make_app
+
+OPTIONS = {
+    'deploy__enabled_hardware_types': ['redfish', 'fake-hardware'],
+    'redfish__allow_local_addresses': True,
+    'redfish__timeout': 2,
+}
+WORKER = {'hostname': 'one', 'pid': 1, 'conductor_group': '', 'drivers': ['fake-hardware', 'redfish']}
+
+
+@contextlib.contextmanager
+def bmc_client(url, **options):
+    """Provide a client of an application with the hardware type redfish."""
+    with make_app(url, **OPTIONS, **options) as app:
+        yield Client(app)
+
+
+def carry_out(client, uuid, verb):
+    """Request a state, let the worker do it, and return the node."""
+    transitions.ask(client, uuid, verb)
+    finish_work(client.app)
+    return client.get(f'/v1/nodes/{uuid}')
+
+
+def manageable(client, bmc, **fields):
+    """Create a node that is manageable, and return its uuid."""
+    uuid = client.node(driver='redfish', driver_info=bmc.driver_info, **fields)['uuid']
+    node = carry_out(client, uuid, 'manage')
+    assert node['provision_state'] == 'manageable', node['last_error']
+    return uuid
+
+
+def read_due(client):
+    """Read all BMCs that are due, as a worker does."""
+    with ThreadPoolExecutor(4) as pool:
+        Refresher(client.app.service, pool).read_due(lambda: False)
+
+
+@contextlib.contextmanager
+def power_sync(client, worker):
+    """Provide a PowerSync.
+
+    :param worker: uuid of the worker.
+    """
+    with ThreadPoolExecutor(4) as pool:
+        yield PowerSync(client.app.service, worker, pool)
+
+
+def history(client, uuid):
+    """Return the texts of the history of a node."""
+    return [entry['event'] for entry in client.get(f'/v1/nodes/{uuid}/history?detail=True')['history']]
