@@ -30,5 +30,5 @@ def work() -> None:
         worker = Worker(service, wakeup.receiver())
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *signaled: worker.stop())
-        with Heartbeat(service), upkeep.keep_up(service):
+        with Heartbeat(service) as heartbeat, upkeep.keep_up(service), upkeep.watch(service, heartbeat.uuid):
             worker.run()

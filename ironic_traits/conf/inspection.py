@@ -131,6 +131,20 @@ OPTIONS = [
         help='Whether an inspection sets pxe_enabled of the ports of a node: to true for the network interface that '
         'the node has booted from, to false for the others. If that is not known, the values stay.',
     ),
+    cfg.IntOpt(
+        'refresh_interval',
+        min=0,
+        default=0,
+        help='Seconds between two readings of the BMC of each node whose inspect interface reads a BMC, such as '
+        'redfish. They change facts, traits and mismatches only, in any state of the node but enroll. With 0, a BMC is '
+        'read only by request.',
+    ),
+    cfg.IntOpt(
+        'refresh_threads',
+        min=1,
+        default=50,
+        help='Number of BMCs that a worker reads at a time for it.',
+    ),
     cfg.BoolOpt(
         'disk_partitioning_spacing',
         default=True,

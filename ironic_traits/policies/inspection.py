@@ -1,7 +1,15 @@
 """Policy rules of the data of inspections."""
 
 from ironic_traits.policies.base import ANY_USER, rules
-from ironic_traits.resources.roles import NODE_OWNER_ADMIN, OWNER_READER, OWNER_SERVICE, SERVICE, SYSTEM_READER, any_of
+from ironic_traits.resources.roles import (
+    NODE_OPERATOR,
+    NODE_OWNER_ADMIN,
+    OWNER_READER,
+    OWNER_SERVICE,
+    SERVICE,
+    SYSTEM_READER,
+    any_of,
+)
 
 RULES = rules(
     'baremetal',
@@ -17,6 +25,12 @@ RULES = rules(
         NODE_OWNER_ADMIN,
         'Store data of an inspection of a node. The inspection rules change its traits accordingly.',
         'PUT',
+    ),
+    (
+        'node:inventory:refresh',
+        NODE_OPERATOR,
+        'Let a worker read the BMC of a node. The inspection rules change its traits accordingly.',
+        'POST /v1/nodes/{node_ident}/inventory/refresh',
     ),
     (
         'driver:ipa_continue_inspection',

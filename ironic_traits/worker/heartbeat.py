@@ -20,11 +20,13 @@ class Heartbeat:
     """A thread that regularly writes to the database that this worker is alive, while the ``with`` block lasts.
 
     It is a thread, because a driver may keep the main thread busy for minutes.
+
+    :ivar uuid: of the worker.
     """
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._uuid = uuidutils.generate_uuid()
+        self.uuid = uuidutils.generate_uuid()
         self._facts = {
             'hostname': socket.gethostname(),
             'pid': os.getpid(),
@@ -35,19 +37,19 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Self:
-        LOG.info('Worker %s (%s, pid %s) starts', self._uuid, self._facts['hostname'], self._facts['pid'])
+        LOG.info('Worker %s (%s, pid %s) starts', self.uuid, self._facts['hostname'], self._facts['pid'])
         self._thread.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._ended.set()
         self._thread.join(self._service.conf.deploy.heartbeat_timeout)
-        self._try(workers.forget, self._service, self._uuid)
-        LOG.info('Worker %s (%s, pid %s) stops', self._uuid, self._facts['hostname'], self._facts['pid'])
+        self._try(workers.forget, self._service, self.uuid)
+        LOG.info('Worker %s (%s, pid %s) stops', self.uuid, self._facts['hostname'], self._facts['pid'])
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            self._try(workers.beat, self._service, self._uuid, **self._facts)
+            self._try(workers.beat, self._service, self.uuid, **self._facts)
             self._ended.wait(self._service.conf.deploy.heartbeat_interval)
 
     def _try(self, function: Callable[..., None], *arguments: Any, **facts: Any) -> None:
@@ -55,4 +57,4 @@ class Heartbeat:
         try:
             function(*arguments, **facts)
         except Exception as error:
-            outage.log(LOG, error, 'The heartbeat of worker %s cannot be written', self._uuid)
+            outage.log(LOG, error, 'The heartbeat of worker %s cannot be written', self.uuid)

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from ironic_traits.changes import change_feed
@@ -14,6 +15,8 @@ from ironic_traits.db.failover import outage
 from ironic_traits.inventory.core import history_purge
 from ironic_traits.inventory.mirrored import mirror_kept_nodes
 from ironic_traits.service import Service
+from ironic_traits.worker.power_sync import PowerSync
+from ironic_traits.worker.refresher import SCHEDULE, SEARCH, Refresher
 
 LOG = logging.getLogger(__name__)
 
@@ -55,6 +58,28 @@ class Periodic:
             except Exception as error:
                 # No error here may end the thread.
                 outage.log(LOG, error, 'The upkeep of the database failed; it is tried again later')
+
+
+@contextlib.contextmanager
+def watch(service: Service, worker: str) -> Iterator[None]:
+    """Read BMCs while the ``with`` block lasts: their power states, and all facts when that is due.
+
+    :param worker: uuid of the worker.
+    """
+    drivers = service.drivers.values()
+    options, interval = service.conf.inspection, service.conf.redfish.power_sync_interval
+    is_reading, is_watching = any(each.refreshable for each in drivers), any(each.watches for each in drivers)
+    with (
+        ThreadPoolExecutor(options.refresh_threads) as readers,
+        ThreadPoolExecutor(service.conf.redfish.power_sync_threads) as watchers,
+    ):
+        refresher, power = Refresher(service, readers), PowerSync(service, worker, watchers)
+        with (
+            Periodic(refresher.read_due, SEARCH if is_reading else 0, SEARCH),
+            Periodic(refresher.schedule, SCHEDULE if is_reading and options.refresh_interval else 0),
+            Periodic(power.sync, interval if is_watching else 0, interval),
+        ):
+            yield
 
 
 @contextlib.contextmanager

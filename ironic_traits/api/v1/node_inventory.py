@@ -7,17 +7,29 @@ import orjson
 from ironic_traits.api import types
 from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.inspection_types import CLIENT_DATA, NodeInventory
 from ironic_traits.context import Context, Grant
-from ironic_traits.inventory.inspection import inspections
+from ironic_traits.inventory.inspection import inspections, refreshes
 
 #: The minor version that brought the inventory of a node.
 SINCE = 81
 
 
+class NodeInventoryRefreshController(Resource):
+    """Another reading of the BMC of a node, in any state. It changes facts, traits and mismatches only."""
+
+    @expose('baremetal:node:inventory:refresh', of=access.node, since=SINCE, statuses=(202,))
+    def post(self, context: Context, node_ident: str, /) -> Response:
+        refreshes.request(context, node_ident)
+        return Response(status=202, location=f'/v1/nodes/{node_ident}/inventory')
+
+
 class NodeInventoryController(Resource):
     """The data of the last inspection of a node."""
+
+    children = {'refresh': NodeInventoryRefreshController()}
 
     @expose(
         'baremetal:node:inventory:get',

@@ -34,6 +34,20 @@ node_inventories = sa.Table(
     mysql_engine='InnoDB',
 )
 
+# The nodes whose BMC is to be read again. That changes no state of a node, so it is no transition.
+inventory_refreshes = sa.Table(
+    'inventory_refreshes',
+    metadata,
+    sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
+    # By the database's clock.
+    sa.Column('due_at', timestamp(), nullable=False),
+    # Id of a worker's claim; NULL while no worker has claimed it.
+    sa.Column('lease', ascii_string(36)),
+    sa.Column('leased_until', timestamp()),
+    sa.Index(None, 'due_at'),
+    mysql_engine='InnoDB',
+)
+
 # The rules whose expectations a node did not meet when they last ran. Such a node is not offered to instances.
 node_mismatches = sa.Table(
     'node_mismatches',

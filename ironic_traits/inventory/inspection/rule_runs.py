@@ -82,8 +82,16 @@ def run(
     :param whole: whether this is the end of an inspection. Then failures are always recorded, and the caller applies
         the other changes (``rule_effects``). If a rule ends the inspection, nothing changes.
     """
-    (result,) = _decide(context, connection, [node], lambda node_id: document, rules)
+    result = preview(context, connection, node, document, rules)
     write(context, connection, [result], whole)
+    return result
+
+
+def preview(
+    context: Context, connection: sa.Connection, node: sa.Row, document: Mapping[str, Any], rules: Sequence[Rule]
+) -> Run:
+    """Return what ``run`` would do. Write nothing."""
+    (result,) = _decide(context, connection, [node], lambda node_id: document, rules)
     return result
 
 
