@@ -49,6 +49,7 @@ BROWSER = (
 SLOW = (
     *IRONIC,
     'test_readme',
+    'test_bmc_commands',
     *BROWSER,
     'test_reservation_model',
     'test_two_worlds',

@@ -75,7 +75,9 @@ def test_every_path_of_a_read_has_the_same_response(client, paths, version):
         suffixed = client.ask('GET', f'{path}.json', version=version)
         if version == '1.115':
             # Here the suffix is part of the name or of the trait.
-            assert suffixed.status_int in (400, 404), path
+            # As pecan does, a resource without GET refuses what is not below it with 405.
+            expected = (405,) if '/management/' in route.path else (400, 404)
+            assert suffixed.status_int in expected, path
             continue
         assert suffixed.status_int == response.status_int, path
         if response.status_int == 200:
