@@ -50,6 +50,7 @@ SLOW = (
     *IRONIC,
     'test_readme',
     'test_bmc_commands',
+    'test_bmc_guide',
     *BROWSER,
     'test_reservation_model',
     'test_two_worlds',

@@ -86,7 +86,7 @@ class _Root(sushy.Sushy):
     identity = base.Field('Id')
 
     def __del__(self) -> None:
-        """Do nothing. sushy would log out here, even at the end of the process; ``connect`` has done it."""
+        """Leave the session to ``connect``. sushy would log out here, even at the end of the process."""
 
 
 class Bmc:

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -22,8 +23,8 @@ from tests.support.service import ForkedServer
 UNBUFFERED = {'PYTHONUNBUFFERED': '1'}
 CHECKOUT = pathlib.Path(__file__).parents[3]
 DOC = CHECKOUT / 'doc' / 'source'
-#: Guides for a cloud of several services. Other tests run their commands.
-CLOUDS = ('beside-ironic', 'capacity', 'moving-placement', 'traits')
+#: Guides for a cloud of several services, or for a BMC. Other tests run their commands.
+CLOUDS = ('beside-ironic', 'bmc', 'capacity', 'moving-placement', 'traits')
 GUIDES = [
     page
     for page in sorted(DOC.glob('*.rst'))
@@ -79,15 +80,19 @@ def shell(script, cwd, home):
     ).stdout
 
 
-def run(commands, server, cwd, home):
+def run(commands, replacements, cwd, home):
     """Run commands in one shell, with a service.
 
     :param commands: texts, as a page shows them.
+    :param replacements: {URL in the texts: the URL that is meant}.
     :returns: the output of each command, [[line, …], …].
     """
     script = ''.join(f'{{ {command.strip()}\n}} </dev/null\necho "{_END}"\n' for command in commands)
-    output = shell(script.replace('http://127.0.0.1:6385', server.base), cwd, home)
-    output = output.replace(server.base, 'http://127.0.0.1:6385').replace(str(home), '/home/you')
+    for shown, meant in replacements.items():
+        script = script.replace(shown, meant)
+    output = shell(script, cwd, home).replace(str(home), '/home/you')
+    for shown, meant in replacements.items():
+        output = output.replace(meant, shown)
     return [[line.rstrip() for line in part.split('\n') if line.strip()] for part in output.split(_END)[:-1]]
 
 
@@ -104,16 +109,27 @@ def test_the_beginning(page):
 
 @pytest.mark.parametrize('page', [*FIRST, *GUIDES], ids=lambda page: page.stem)
 def test_the_transcripts(page, home):
+    before = home / 'ironic-traits' if page in FIRST else home
+    start = '' if page in FIRST else _SERVICE.search(page.read_text())[1]
+    check(page, home, before, shell(f'{start}pwd', before, home).splitlines()[-1])
+
+
+def check(page, home, before, cwd, replacements=types.MappingProxyType({})):
+    """Run the commands of a page, and compare what they print.
+
+    :param before: directory in which the commands begin.
+    :param cwd: directory of the service.
+    :param replacements: as for ``run``.
+    """
     text = page.read_text()
     shown = [
         (command[0][5:], [line[3:].rstrip() for line in output.split('\n') if line.strip()])
         for block in _BLOCK.findall(text)
         for command, output in zip(_COMMAND.finditer(block), _COMMAND.split(block)[1:], strict=True)
     ]
-    before = home / 'ironic-traits' if page in FIRST else home
-    start = '' if page in FIRST else _SERVICE.search(text)[1]
-    with ForkedServer(None, cwd=shell(f'{start}pwd', before, home).splitlines()[-1]) as server:
-        printed = run([command for command, _ in shown], server, before, home)
+    with ForkedServer(None, cwd=cwd) as server:
+        replacements = {**replacements, 'http://127.0.0.1:6385': server.base}
+        printed = run([command for command, _ in shown], replacements, before, home)
     assert len(printed) == len(shown)
     if os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'):
         _write(page, text, shown, printed)
