@@ -25,6 +25,11 @@ class CpuModel:
     model: int | None = None
     stepping: int | None = None
 
+    @property
+    def is_generic(self) -> bool:
+        """Whether the microarchitecture only names an architecture."""
+        return self.microarchitecture == architecture(self.microarchitecture)
+
 
 def by_signature(text: str, vendor: str) -> CpuModel | None:
     """Return the model of a processor by its identification registers; None if no known processor has them.
