@@ -7,12 +7,10 @@ from typing import Any
 from ironic_traits.matching import cpu_models
 from ironic_traits.matching.cpu_models import CpuModel
 from ironic_traits.redfish.machines import Found, Machine
-from ironic_traits.redfish.trees import inner, is_there, link, number, text
+from ironic_traits.redfish.trees import inner, is_there, link, number, objects, text
 
 _SETS = {'x86-64': 'x86_64', 'arm-a64': 'aarch64', 'powerisa': 'ppc64le', 'risc-v': 'riscv64', 'x86': 'x86_64'}
-_ARCHITECTURES = {'x86': 'x86_64', 'arm': 'aarch64', 'power': 'ppc64le'}
-#: Microarchitectures that only name an architecture.
-_GENERIC = ('', 'x86_64', 'aarch64')
+_ARCHITECTURES = {'x86': 'x86_64', 'arm': 'aarch64', 'power': 'ppc64le', 'risc-v': 'riscv64'}
 #: Types of processors that are neither accelerators nor CPUs of their own.
 _PARTS = ('Core', 'Thread')
 
@@ -28,7 +26,8 @@ def processors(machine: Machine) -> Found:
     others = [each for each in documents if _is_cpu(each)]
     model, name = _identified([*cpus, *others], _summary_name(machine))
     if not cpus and not others:  # such as the BMC of a DPU
-        model = cpu_models.by_name(text(machine.system, 'Model'))
+        summary = text(inner(machine.system, 'ProcessorSummary'), 'Model')
+        model = model or cpu_models.by_name(summary) or cpu_models.by_name(text(machine.system, 'Model'))
     architecture = _architecture(cpus or others, model)
     return Found(
         {'cpu': _cpu(machine, cpus or others, name) | ({'architecture': architecture} if architecture else {})},
@@ -38,35 +37,43 @@ def processors(machine: Machine) -> Found:
 
 def _is_cpu(document: Mapping[str, Any]) -> bool:
     kind = text(document, 'ProcessorType')
-    return kind == 'CPU' or (not kind and bool(document.keys() & {'ProcessorId', 'InstructionSet'}))
+    is_cpu = bool(document.keys() & {'ProcessorId', 'InstructionSet'} or cpu_models.by_name(text(document, 'Model')))
+    return kind == 'CPU' or (not kind and is_cpu)
 
 
 def _identified(cpus: Sequence[Mapping[str, Any]], summary: str) -> tuple[CpuModel | None, str]:
-    """Return what the first processor is that can be identified, and the best name."""
+    """Return what the first processor is that can be identified, and the best name.
+
+    A signature says most, except of models from which features were removed. The family and the model count if the name
+    does not contradict: some BMCs leave out a part of the model.
+    """
     names = [name for cpu in cpus for name in _names(cpu)] + [summary] * bool(summary)
     named = [(found, name) for name in names if (found := cpu_models.by_name(name))]
-    exact = [(found, name) for found, name in named if found.microarchitecture not in _GENERIC]
-    signed = next((found for cpu in cpus if (found := _by_signature(cpu))), None)
+    exact = [(found, name) for found, name in named if not found.is_generic]
+    known = [found for found, _ in exact]
+    reduced = [found for found in known if found.microarchitecture == 'x86_64_v2']
+    signed = [found for cpu in cpus if (found := _by_signature(cpu))]
+    families = [found for cpu in cpus if (found := _by_family(cpu))]
+    families = [each for each in families if not known or each.microarchitecture == known[0].microarchitecture]
     best = next(iter((*exact, *named)), (None, next(iter(names), '')))
-    return signed or best[0], best[1]
+    return next(iter((*reduced, *signed, *families, *known)), best[0]), best[1]
 
 
 def _names(cpu: Mapping[str, Any]) -> Iterator[str]:
     """Yield the texts in which BMCs have the name of a model."""
-    for document, keys in ((cpu, ('Model', 'Version')), (inner(cpu, 'ProcessorId'), ('VendorId', 'EffectiveFamily'))):
-        for key in keys:
-            value = text(document, key)
-            if ' ' in value or (value and key == 'Model'):
-                yield value
+    ids = inner(cpu, 'ProcessorId')
+    others = [text(cpu, 'Version'), *(text(ids, key) for key in ('VendorId', 'EffectiveFamily', 'EffectiveModel'))]
+    yield from filter(None, [text(cpu, 'Model'), *(each for each in others if ' ' in each)])
 
 
 def _by_signature(cpu: Mapping[str, Any]) -> CpuModel | None:
-    ids, vendor = inner(cpu, 'ProcessorId'), _vendor(cpu)
-    found = cpu_models.by_signature(text(ids, 'IdentificationRegisters'), vendor)
-    numbers = [_integer(ids.get(key)) for key in ('EffectiveFamily', 'EffectiveModel', 'Step')]
-    if found is None and numbers[0] is not None and numbers[1] is not None:
-        return cpu_models.by_family(vendor, numbers[0], numbers[1], numbers[2])
-    return found
+    return cpu_models.by_signature(text(inner(cpu, 'ProcessorId'), 'IdentificationRegisters'), _vendor(cpu))
+
+
+def _by_family(cpu: Mapping[str, Any]) -> CpuModel | None:
+    ids = inner(cpu, 'ProcessorId')
+    family, model, stepping = (_integer(ids.get(key)) for key in ('EffectiveFamily', 'EffectiveModel', 'Step'))
+    return None if family is None or model is None else cpu_models.by_family(_vendor(cpu), family, model, stepping)
 
 
 def _vendor(cpu: Mapping[str, Any]) -> str:
@@ -87,23 +94,30 @@ def _summary_name(machine: Machine) -> str:
     """Return the name in the summary, if it is that of a known CPU: some BMCs have that of a GPU there."""
     name = text(inner(machine.system, 'ProcessorSummary'), 'Model')
     found = cpu_models.by_name(name)
-    return name if found and found.microarchitecture not in _GENERIC else ''
+    return name if found and not found.is_generic else ''
 
 
 def _architecture(cpus: Sequence[Mapping[str, Any]], model: CpuModel | None) -> str:
     """Return the architecture, as ``uname -m`` names it, by what tells most; '' if nothing does."""
     yielded = [cpu_models.architecture(model.microarchitecture)] if model else []
     for cpu in cpus:
-        yielded.append(_SETS.get(text(cpu, 'InstructionSet').lower(), ''))
-        yielded.append(_ARCHITECTURES.get(text(cpu, 'ProcessorArchitecture').lower(), ''))
+        yielded.append(_SETS.get(_word(cpu, 'InstructionSet'), ''))
+        yielded.append(_ARCHITECTURES.get(_word(cpu, 'ProcessorArchitecture'), ''))
+        vendor = cpu_models.by_name(' '.join((text(cpu, 'Manufacturer'), text(inner(cpu, 'ProcessorId'), 'VendorId'))))
+        yielded.append(cpu_models.architecture(vendor.microarchitecture) if vendor else '')
     return next(filter(None, yielded), '')
+
+
+def _word(document: Mapping[str, Any], name: str) -> str:
+    """Return a property in small letters. iDRAC 8 has lists of objects."""
+    return (text(document, name) or text(next(iter(objects(document.get(name))), {}), 'Member')).lower()
 
 
 def _details(model: CpuModel | None) -> dict[str, Any]:
     if model is None:
         return {}
     values = {key: getattr(model, key) for key in ('family', 'model', 'stepping')}
-    values['microarchitecture'] = '' if model.microarchitecture in _GENERIC else model.microarchitecture
+    values['microarchitecture'] = '' if model.is_generic else model.microarchitecture
     return {key: value for key, value in values.items() if value not in (None, '')}
 
 
