@@ -89,10 +89,13 @@ function Inventory({ node }) {
   <//>`;
 }
 
+/** What a disk is. BMCs do not know it of all disks. */
+const MEDIA = new Map([[true, 'HDD'], [false, 'SSD']]);
+
 /** Return what most people look for in the data of an inspection: [[label, value], …]. */
 function summary(data) {
   const disks = (Array.isArray(data.disks) ? data.disks : []).map(
-    (disk) => `${disk?.name ?? '?'} ${Math.round((disk?.size ?? 0) / 1e9)} GB ${disk?.rotational ? 'HDD' : 'SSD'}`,
+    (disk) => `${disk?.name ?? '?'} ${Math.round((disk?.size ?? 0) / 1e9)} GB ${MEDIA.get(disk?.rotational) ?? 'unknown'}`,
   );
   const memory = data.memory?.physical_mb;
   return [

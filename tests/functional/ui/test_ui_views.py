@@ -74,6 +74,16 @@ def test_a_node(tab, look_around):
     expect(traits).to_be_visible()
 
 
+def test_disks_of_an_unknown_kind(writing, own):
+    """A BMC does not know of all disks whether they rotate."""
+    uuid, kinds = uuid_of(own, 'rack1-6'), {'a': {'rotational': False}, 'b': {'rotational': True}, 'c': {}}
+    disks = [{'name': name, 'size': 10**9, **kind} for name, kind in kinds.items()]
+    ask(own, 'PUT', f'/v1/nodes/{uuid}/inventory', {'inventory': {'disks': disks}})
+    page = writing.open(f'#/nodes/{uuid}')
+    page.get_by_role('button', name='Show the data of inspections').click()
+    expect(page.get_by_text('a 1 GB SSD, b 1 GB HDD, c 1 GB unknown')).to_be_visible()
+
+
 def test_times_are_those_of_the_reader(browser, look_around):
     uuid = uuid_of(look_around, 'rack1-4')
     with browsers.tab(browser, look_around, timezone_id='Asia/Tokyo', locale='en-GB') as opened:
