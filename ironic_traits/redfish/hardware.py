@@ -8,7 +8,7 @@ from typing import Any
 from oslo_utils import netutils
 
 from ironic_traits.redfish.machines import Found, Machine
-from ironic_traits.redfish.trees import ROOT, inner, is_there, link, number, objects, text
+from ironic_traits.redfish.trees import ROOT, inner, is_there, number, objects, text
 
 #: Names of media that a BMC shows to the machine.
 _VIRTUAL = re.compile('virtual.*(cdrom|disk|floppy|media)', re.I)
@@ -40,8 +40,8 @@ def _module(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def storage(machine: Machine) -> Found:
-    """Return the disks: of Storage, else of what older BMCs have."""
-    for source in (_drives, _simple_devices, _smart_drives):
+    """Return the disks: of Storage, else of what older BMCs have, else of the chassis."""
+    for source in (_drives, _simple_devices, _smart_drives, _chassis_drives):
         disks = [disk for document in source(machine) if is_there(document) and (disk := _disk(document))]
         if disks:
             return Found({'disks': disks})
@@ -60,11 +60,16 @@ def _simple_devices(machine: Machine) -> Iterator[Mapping[str, Any]]:
 
 def _smart_drives(machine: Machine) -> Iterator[Mapping[str, Any]]:
     """Yield the disks where iLO 4 and 5 have those of Smart Array controllers."""
-    path = link(inner(machine.system, 'Oem', 'Hpe', 'Links'), 'SmartStorage')
-    for _, unit in machine.reader.each([{'@odata.id': path}]):
+    for _, unit in machine.reader.each([inner(machine.system, 'SmartStorage')]):
         for _, controller in machine.reader.members(inner(unit, 'Links'), 'ArrayControllers'):
-            drives = machine.reader.members(inner(controller, 'Links'), 'PhysicalDrives')
-            yield from (drive for _, drive in drives)
+            for name in ('PhysicalDrives', 'DiskDrives'):
+                yield from (each for _, each in machine.reader.members(inner(controller, 'Links'), name))
+
+
+def _chassis_drives(machine: Machine) -> Iterator[Mapping[str, Any]]:
+    for _, chassis in machine.reader.members(inner(machine.system, 'Links'), 'Chassis'):
+        for holder in (chassis, inner(chassis, 'Links')):
+            yield from (drive for _, drive in machine.reader.members(holder, 'Drives'))
 
 
 def _disk(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,6 +142,52 @@ def _nic(document: Mapping[str, Any], mac: str) -> dict[str, Any]:
     return nic | ({'has_carrier': states[state]} if state in states else {})
 
 
+def adapters(machine: Machine) -> Found:
+    """Return the network adapters, from the first source that has any."""
+    for source in (_chassis_adapters, _interface_adapters, _hpe_adapters, _named_adapters):
+        listed = {path: each for path, each in source(machine) if is_there(each)}
+        if found := [adapter for each in listed.values() if (adapter := _adapter(each))]:
+            return Found(redfish={'adapters': found})
+    return Found(redfish={'adapters': []})
+
+
+def _chassis_adapters(machine: Machine) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for system in machine.systems:
+        for _, chassis in machine.reader.members(inner(system, 'Links'), 'Chassis'):
+            yield from machine.reader.members(chassis, 'NetworkAdapters')
+
+
+def _interface_adapters(machine: Machine) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for _, interface in machine.reader.members(machine.system, 'NetworkInterfaces'):
+        yield from machine.reader.each([inner(interface, 'Links', 'NetworkAdapter')])
+
+
+def _hpe_adapters(machine: Machine) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield from machine.reader.members(machine.system, 'NetworkAdapters')
+
+
+def _named_adapters(machine: Machine) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the adapters of the chassis that name the System or have its name. Systems of Cray and NVIDIA name none."""
+    for _, chassis in machine.reader.members({'Chassis': {'@odata.id': f'{ROOT}/Chassis'}}, 'Chassis'):
+        systems = {text(each, '@odata.id') for each in objects(inner(chassis, 'Links').get('ComputerSystems'))}
+        if machine.path in systems or text(chassis, 'Id') == machine.path.rpartition('/')[2]:
+            yield from machine.reader.members(chassis, 'NetworkAdapters')
+
+
+def _adapter(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an adapter, with all texts in which BMCs have its model."""
+    offload = ('ControllerCapabilities', 'VirtualizationOffload', 'VirtualFunction')
+    functions = (number(inner(each, *offload), 'DeviceMaxCount') for each in objects(document.get('Controllers')))
+    return _filled(
+        name=text(document, 'Name', 'Id'),
+        vendor=text(document, 'Manufacturer'),
+        model=text(document, 'Model'),
+        part_number=text(document, 'PartNumber'),
+        description=text(document, 'Description'),
+        virtual_functions=max(functions, default=0),
+    )
+
+
 def pci(machine: Machine) -> Found:
     """Return the PCI devices, as the collector pci-devices of the ramdisk finds them.
 
@@ -182,7 +233,7 @@ def _of_device(machine: Machine, device: Mapping[str, Any]) -> Iterator[Mapping[
 
 def _hpe_devices(machine: Machine, system: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the devices of iLO 5, whose numbers are integers."""
-    for _, each in machine.reader.members(inner(system, 'Oem', 'Hpe', 'Links'), 'PCIDevices'):
+    for _, each in machine.reader.members(system, 'PCIDevices'):
         yield {
             'VendorId': f'0x{number(each, "VendorID"):04x}',
             'DeviceId': f'0x{number(each, "DeviceID"):04x}',

@@ -53,7 +53,7 @@ def systems(reader: Reader) -> dict[str, Mapping[str, Any]]:
     :raises Unreadable: the BMC does not list them.
     """
     root = {'Systems': {'@odata.id': f'{ROOT}/Systems'}}
-    return {path.rstrip('/'): system for path, system in reader.members(root, 'Systems')}
+    return {path.rstrip('/'): _complete(system) for path, system in reader.members(root, 'Systems')}
 
 
 def machine(reader: Reader, path: str) -> Machine:
@@ -62,7 +62,7 @@ def machine(reader: Reader, path: str) -> Machine:
     :raises Unreadable: the System cannot be read.
     """
     path = path.rstrip('/')
-    system = reader.get(path)
+    system = _complete(reader.get(path))
     try:
         every = systems(reader)
     except Unreadable:
@@ -77,6 +77,12 @@ def machine(reader: Reader, path: str) -> Machine:
         and (len(hosts) == 1 or chassis & _chassis(reader, document))
     ]
     return Machine(reader, path, system, tuple(trays))
+
+
+def _complete(system: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a System with the links that iLO has among its own. iLO 4 has that of the BIOS there."""
+    links = {**inner(system, 'Oem', 'Hp', 'Links'), **inner(system, 'Oem', 'Hpe', 'Links')}
+    return {name.replace('BIOS', 'Bios'): value for name, value in links.items()} | dict(system)
 
 
 def _chassis(reader: Reader, system: Mapping[str, Any]) -> set[str]:

@@ -1,7 +1,7 @@
 """TPM, secure boot, boot mode, the attributes of the BIOS, and who made the machine."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_traits.matching.fact_table_files import packaged
@@ -19,7 +19,7 @@ def identity(machine: Machine) -> Found:
     vendor = {
         'manufacturer': next(filter(None, (text(each, 'Manufacturer') for each in every)), ''),
         'product_name': next(filter(None, (text(each, 'Model') for each in every)), ''),
-        'serial_number': text(machine.system, 'SerialNumber', 'SKU'),
+        'serial_number': text(machine.system, 'SerialNumber'),
     }
     values: dict[str, Any] = {key: value for key, value in vendor.items() if value}
     if version := text(machine.system, 'BiosVersion'):
@@ -65,10 +65,11 @@ def bios(machine: Machine) -> Found:
 
 
 def _attributes(machine: Machine) -> dict[str, Any]:
-    """Return {name: value}, without passwords. HPE Cray's values are objects with the current one."""
+    """Return {name: value}, without passwords. Values of HPE Cray are objects, and iLO 4 has them in the document."""
     document = machine.reader.get(link(machine.system, 'Bios'))
     found = {}
-    for name, value in list(inner(document, 'Attributes').items())[:MAX_ATTRIBUTES]:
+    attributes = inner(document, 'Attributes') or {name: each for name, each in document.items() if '@' not in name}
+    for name, value in list(attributes.items())[:MAX_ATTRIBUTES]:
         value = value.get('current_value') if isinstance(value, dict) else value
         if isinstance(value, str):
             value = printable(value)
@@ -82,8 +83,9 @@ def _attributes(machine: Machine) -> dict[str, Any]:
 def _switches(attributes: Mapping[str, Any]) -> dict[str, bool]:
     found: dict[str, bool] = {}
     words = _table()
+    plain = _plain(attributes)
     for entry in words['switches']:
-        for value in _values(attributes, entry['name']):
+        for value in _values(plain, entry['name']):
             if value in entry.get('set', words['set']):
                 found.setdefault(entry['switch'], True)
             elif value in entry.get('unset', words['unset']):
@@ -92,8 +94,9 @@ def _switches(attributes: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _boot_mode(attributes: Mapping[str, Any]) -> str:
+    plain = _plain(attributes)
     for entry in _table()['boot_modes']:
-        for value in _values(attributes, entry['name']):
+        for value in _values(plain, entry['name']):
             for mode in ('uefi', 'bios'):
                 if value in entry[mode]:
                     return mode
@@ -104,5 +107,16 @@ def _table() -> Any:
     return packaged('ironic_traits.redfish', 'bios_switches.yaml')
 
 
-def _values(attributes: Mapping[str, Any], name: str) -> Iterator[str]:
-    return (str(value).strip().lower() for key, value in attributes.items() if re.fullmatch(name, key))
+def _plain(attributes: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return names and values as the table has them."""
+    return [
+        (
+            re.sub('[^a-z0-9]', '', re.sub('_[0-9A-F]{4}$', '', name).lower()),
+            str(value).strip().lower().removeprefix(name.lower()),
+        )
+        for name, value in attributes.items()
+    ]
+
+
+def _values(plain: Sequence[tuple[str, str]], name: str) -> Iterator[str]:
+    return (value for key, value in plain if re.fullmatch(name, key))

@@ -10,6 +10,8 @@ ROOT = '/redfish/v1'
 MAX_DOCUMENTS, MAX_MEMBERS, MAX_PAGES = 1500, 1000, 50
 #: Maximum number of characters of a text.
 MAX_TEXT = 255
+#: What BMCs show instead of nothing.
+_PLACEHOLDERS = ('', 'n/a', 'none', 'null', 'not available', 'not specified', 'unknown', 'undefined', 'default string')
 #: Maximum number of problems that a part names.
 MAX_PROBLEMS = 3
 
@@ -159,7 +161,7 @@ def text(document: Mapping[str, Any], *names: str) -> str:
     for name in names:
         value = document.get(name)
         found = printable(value) if isinstance(value, str) else ''
-        if found.lower() not in ('', 'n/a', 'none', 'null', 'not available'):
+        if found.lower() not in _PLACEHOLDERS and not found.lower().startswith('to be filled by'):
             return found
     return ''
 
