@@ -17,4 +17,7 @@ MAPS: Mapping[str, Callable[[NodeFacts], MappedTraits]] = {
     'firmware-settings': bmc_facts.firmware_settings,
     'disk-protocols': bmc_facts.disk_protocols,
     'accelerators': bmc_facts.accelerators,
+    'cpu-vendor': bmc_facts.cpu_vendor,
+    'nic-models': bmc_facts.nic_models,
+    'nic-speeds': bmc_facts.nic_speeds,
 }

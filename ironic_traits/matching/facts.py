@@ -65,7 +65,12 @@ def traits_of_flags(architecture: str, flags: Collection[str], vendor: str | Non
 
 def architecture(facts: NodeFacts) -> MappedTraits:
     """Return the architecture."""
-    name = _processor(facts)['architecture'].lower().strip()
+    return architecture_of_name(_processor(facts)['architecture'])
+
+
+def architecture_of_name(name: str) -> MappedTraits:
+    """Return the trait of an architecture."""
+    name = name.lower().strip()
     aliases = {entry['architecture']: entry['traits'] for entry in table('architecture')['aliases']}
     names = {each for each in aliases.get(name, [f'HW_ARCH_{name.upper()}']) if each in traits.STANDARD}
     return MappedTraits(names, [] if names or not name else [f'architecture: os-traits has no name for {name[:100]!r}'])
@@ -144,7 +149,7 @@ def _processor(facts: NodeFacts) -> dict[str, Any]:
 
 def architecture_of_flags(name: str) -> str:
     """Return the architecture whose flags the table has; '' for an unknown one."""
-    found = architecture(NodeFacts({'cpu': {'architecture': name}})).traits
+    found = architecture_of_name(name).traits
     # A kernel of 32 bits runs on processors of 64 bits, and names the same flags.
     names = {'HW_ARCH_I686': 'x86_64', 'HW_ARCH_PPC64': 'ppc64le'}
     return next((names.get(trait, trait.removeprefix('HW_ARCH_').lower()) for trait in found), '')

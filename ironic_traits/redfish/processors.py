@@ -31,7 +31,7 @@ def processors(machine: Machine) -> Found:
     architecture = _architecture(cpus or others, model)
     return Found(
         {'cpu': _cpu(machine, cpus or others, name) | ({'architecture': architecture} if architecture else {})},
-        {'cpu': _details(model), 'accelerators': [_accelerator(each) for each in accelerators]},
+        {'cpu': _details(cpus or others, model), 'accelerators': [_accelerator(each) for each in accelerators]},
     )
 
 
@@ -113,11 +113,12 @@ def _word(document: Mapping[str, Any], name: str) -> str:
     return (text(document, name) or text(next(iter(objects(document.get(name))), {}), 'Member')).lower()
 
 
-def _details(model: CpuModel | None) -> dict[str, Any]:
-    if model is None:
-        return {}
-    values = {key: getattr(model, key) for key in ('family', 'model', 'stepping')}
-    values['microarchitecture'] = '' if model.is_generic else model.microarchitecture
+def _details(cpus: Sequence[Mapping[str, Any]], model: CpuModel | None) -> dict[str, Any]:
+    vendor = next((vendor for cpu in cpus if (vendor := text(cpu, 'Manufacturer'))), '')
+    values: dict[str, Any] = {'vendor': vendor}
+    if model is not None:
+        values |= {key: getattr(model, key) for key in ('family', 'model', 'stepping')}
+        values['microarchitecture'] = '' if model.is_generic else model.microarchitecture
     return {key: value for key, value in values.items() if value not in (None, '')}
 
 

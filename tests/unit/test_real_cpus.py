@@ -35,6 +35,8 @@ LIBVIRT = {
 #: Traits outside nova's table, and the reason why a processor has them.
 BEYOND_NOVA = {
     'HW_ARCH_X86_64': 'the architecture',
+    'CUSTOM_CPU_VENDOR_AMD': 'the name of the model',
+    'CUSTOM_CPU_VENDOR_INTEL': 'the name of the model',
     'HW_CPU_X86_PDPE1GB': 'pdpe1gb',
     'HW_CPU_X86_TSX': 'rtm',
     'HW_CPU_X86_INTEL_PCID': 'pcid, by Intel',

@@ -35,9 +35,14 @@ def server(**changes):
     }  # fmt: skip
     cpu = {'ProcessorType': 'CPU', 'Model': 'Intel(R) Xeon(R) Gold 6354', 'InstructionSet': 'x86-64',
            'ProcessorId': {'IdentificationRegisters': '0x000606A6'}, 'TotalCores': 18, 'TotalThreads': 36}  # fmt: skip
+    adapter = {'Manufacturer': 'Mellanox', 'Model': 'ConnectX-6 Dx', 'Controllers': [
+        {'ControllerCapabilities': {'VirtualizationOffload': {'VirtualFunction': {'DeviceMaxCount': 127}}}}
+    ]}  # fmt: skip
     return Documents(
         {
             **collection('/Systems', **{'1': system}),
+            **collection('/Chassis', **{'1': {'NetworkAdapters': to('/Chassis/1/NetworkAdapters')}}),
+            **collection('/Chassis/1/NetworkAdapters', a=adapter, b={'Status': {'State': 'Absent'}}),
             **collection(f'{ONE}/Processors', g={'ProcessorType': 'GPU', 'Model': 'NVIDIA H100 PCIe'}, c0=cpu, c1=cpu),
             **collection(f'{ONE}/Memory', a={'CapacityMiB': 32768}, b={'Status': {'State': 'Absent'}}),
             **collection(f'{ONE}/Storage', s={'Drives': [to('/d/0'), to('/d/1'), to('/d/2'), to('/d/3'), to('/d/0')]}),
@@ -93,6 +98,7 @@ def test_a_server():
         'switches': {'virtualization': True, 'smt': False},
         'memory': [{'name': 'a', 'capacity_mib': 32768}],
         'firmware': [{'name': 'BIOS', 'version': '1.2'}],
+        'adapters': [{'name': 'a', 'vendor': 'Mellanox', 'model': 'ConnectX-6 Dx', 'virtual_functions': 127}],
     }  # fmt: skip
 
 
@@ -100,7 +106,9 @@ def test_its_traits():
     found = set(traits(inspections.inspect(server(), V1 + ONE)))
     assert len(found) >= 40
     assert found >= {'HW_ARCH_X86_64', 'HW_CPU_X86_AVX512VNNI', 'HW_CPU_X86_VMX', 'CUSTOM_GPU_NVIDIA_H100',
-                     'CUSTOM_TPM_2_0', 'CUSTOM_SECURE_BOOT', 'CUSTOM_STORAGE_NVME', 'STORAGE_DISK_SSD'}  # fmt: skip
+                     'CUSTOM_TPM_2_0', 'CUSTOM_SECURE_BOOT', 'CUSTOM_STORAGE_NVME', 'STORAGE_DISK_SSD',
+                     'CUSTOM_CPU_VENDOR_INTEL', 'CUSTOM_NIC_MELLANOX_CONNECTX_6_DX', 'CUSTOM_NIC_SPEED_25G',
+                     'HW_NIC_SRIOV'}  # fmt: skip
     # SMT is switched off, and the other disk is of an unknown kind.
     assert not found & {'HW_CPU_HYPERTHREADING', 'STORAGE_DISK_HDD', 'HW_CPU_X86_SGX'}
 
@@ -111,6 +119,8 @@ def test_its_traits():
     (f'{ONE}/Storage', ['storage'], {'disks'}),
     ('/d/1', ['storage'], {'disks'}),
     (f'{ONE}/EthernetInterfaces', ['nics'], {'interfaces'}),
+    ('/Chassis', ['adapters'], {'adapters'}),
+    ('/Chassis/1/NetworkAdapters/a', ['adapters'], {'adapters'}),
     (f'{ONE}/Bios', ['boot mode', 'bios'], {'boot', 'bios', 'switches'}),
     (f'{ONE}/SecureBoot', ['secure boot'], {'secure_boot'}),
     ('/f/1', ['pci'], {'pci_devices'}),

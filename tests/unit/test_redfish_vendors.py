@@ -2,8 +2,10 @@
 
 import pytest
 
+from ironic_traits.matching import bmc_facts
+from ironic_traits.matching.facts import NodeFacts
 from ironic_traits.redfish import inspections
-from tests.support.redfish_trees import V1, Documents, collection, to
+from tests.support.redfish_trees import V1, Documents, collection, to, traits
 
 ONE = '/Systems/1'
 
@@ -76,6 +78,10 @@ def test_ilo_4():
     assert found.inventory['boot'] == {'current_boot_mode': 'bios'}
     assert found.inventory['disks'] == [{'name': '0', 'size': 2**30, 'protocol': 'SAS', 'rotational': True}]
     assert (redfish(found, 'switches'), redfish(found, 'secure_boot')) == ({'smt': True}, False)
+    assert traits(found) == [
+        'CUSTOM_BOOT_MODE_BIOS', 'CUSTOM_GPU_NVIDIA_K80', 'CUSTOM_NIC_MELLANOX_CONNECTX_4', 'HW_CPU_HYPERTHREADING',
+        'STORAGE_DISK_HDD',
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize('text', ['          ', 'To be filled by O.E.M.', 'Default string', 'Not Specified', 'N/A'])
@@ -91,3 +97,82 @@ def test_disks_of_the_chassis(chassis):
     }
     found = inspected(documents, Links={'Chassis': [to('/c')]})
     assert [disk['model'] for disk in found.inventory['disks']] == ['M']
+
+
+ADAPTER = {'Manufacturer': 'Broadcom Inc. and subsidiaries', 'Model': 'BRCM 2P 25G SFP 57414S OCP NIC'}
+
+
+@pytest.mark.parametrize(('documents', 'system'), [
+    ({'/c': {'NetworkAdapters': to('/n')}}, {'Links': {'Chassis': [to('/c')]}}),
+    (collection('/i', i={'Links': {'NetworkAdapter': to('/n/a')}}), {'NetworkInterfaces': to('/i')}),
+    ({}, {'Oem': {'Hpe': {'Links': {'NetworkAdapters': to('/n')}}}}),
+    # NVIDIA: the chassis names the System. HPE Cray: it has its name.
+    (collection('/Chassis', x={'Links': {'ComputerSystems': [to(ONE)]}, 'NetworkAdapters': to('/n')}), {}),
+    (collection('/Chassis', **{'1': {'NetworkAdapters': to('/n')}, '2': {'NetworkAdapters': to('/other')}}), {}),
+])  # fmt: skip
+def test_where_adapters_are(documents, system):
+    found = inspected({**documents, **collection('/n', a=ADAPTER)}, **system)
+    assert [each['model'] for each in redfish(found, 'adapters')] == [ADAPTER['Model']]
+    assert 'adapters' not in found.unread
+
+
+@pytest.mark.parametrize(('adapter', 'trait'), [
+    (ADAPTER, 'CUSTOM_NIC_BROADCOM_BCM57414'),
+    ({'Manufacturer': 'MLNX', 'Model': 'HPE InfiniBand HDR100/Ethernet 100Gb 1-port MCX653105A-ECAT Adapter'},
+     'CUSTOM_NIC_MELLANOX_CONNECTX_6'),
+    ({'Model': 'BlueField-2 DPU 100GbE Dual-Port', 'PartNumber': 'MBF2H536C'}, 'CUSTOM_NIC_MELLANOX_BLUEFIELD_2'),
+    ({'Name': 'IO_Board_0_CX7_0', 'Model': 'P4768-B01'}, 'CUSTOM_NIC_MELLANOX_CONNECTX_7'),
+    ({'Model': 'R4K44A', 'Description': 'SS11 200Gb 2P NIC Mezz REV02 (HSN)'}, 'CUSTOM_NIC_HPE_SLINGSHOT_11'),
+    ({'Name': 'Intel(R) Ethernet Server Adapter I350-T4'}, 'CUSTOM_NIC_INTEL_I350'),
+    ({'Model': 'Intel(R) Ethernet 25G 2P XXV710 Adapter'}, 'CUSTOM_NIC_INTEL_XXV710'),
+    ({'Name': 'Marvell 2P 25GbE SFP28 QL41232HQCU-HC OCP3 Adapter'}, 'CUSTOM_NIC_MARVELL_QL41232'),
+    ({'Name': 'Network Adapter View', 'Manufacturer': 'Acme'}, None),
+])  # fmt: skip
+def test_models_of_adapters(adapter, trait):
+    found = inspected(
+        {'/c': {'NetworkAdapters': to('/n')}, **collection('/n', a=adapter)}, Links={'Chassis': [to('/c')]}
+    )
+    assert [each for each in traits(found) if each.startswith('CUSTOM_NIC_')] == [trait] * bool(trait)
+
+
+@pytest.mark.parametrize(('device', 'names'), [
+    ({'class': '0x020000', 'vendor_id': '0x15b3', 'product_id': '0x101d'}, {'CUSTOM_NIC_MELLANOX_CONNECTX_6_DX'}),
+    ({'class': 'NetworkController', 'vendor_id': '8086', 'product_id': '1592'}, {'CUSTOM_NIC_INTEL_E810'}),
+    ({'class': '0x030000', 'vendor_id': '15b3', 'product_id': '101d'}, set()),
+    ({'class': None, 'vendor_id': [], 'product_id': 1}, set()),
+])  # fmt: skip
+def test_adapters_among_the_pci_devices(device, names):
+    """Those of the ramdisk, too, and without pci.ids on the machine."""
+    assert bmc_facts.nic_models(NodeFacts({}, {'pci_devices': [device]})).traits == names
+
+
+@pytest.mark.parametrize(('speed', 'names'), [
+    (25000, {'CUSTOM_NIC_SPEED_25G'}),
+    (100, set()),
+    (2500, set()),
+    (True, set()),
+    ('1000', set()),
+    (None, set()),
+])  # fmt: skip
+def test_speeds(speed, names):
+    assert bmc_facts.nic_speeds(NodeFacts({'interfaces': [{'speed_mbps': speed}]})).traits == names
+
+
+@pytest.mark.parametrize(('product', 'names'), [('GB200 NVL', ['CUSTOM_GPU_NVIDIA_GB200']), ('R750', [])])
+def test_gpus_without_a_name(product, names):
+    """Those of a GB200 have none, but the System has."""
+    found = inspected(collection('/p', g={'ProcessorType': 'GPU'}), Processors=to('/p'), Model=product)
+    assert [each for each in traits(found) if 'GPU' in each] == names
+
+
+@pytest.mark.parametrize(('model', 'trait'), [
+    ('Intel(R) Xeon(R) Gold 6354', 'CUSTOM_CPU_VENDOR_INTEL'),
+    ('AMD EPYC 9654 96-Core Processor', 'CUSTOM_CPU_VENDOR_AMD'),
+    ('Hygon C86 7280 32-core Processor', 'CUSTOM_CPU_VENDOR_HYGON'),
+    ('Ampere(R) Altra(R) Processor', 'CUSTOM_CPU_VENDOR_AMPERE'),
+    ('HUAWEI Kunpeng 920 5250', 'CUSTOM_CPU_VENDOR_HISILICON'),
+    ('Grace A02', 'CUSTOM_CPU_VENDOR_NVIDIA'),
+    ('POWER9', 'CUSTOM_CPU_VENDOR_IBM'),
+])  # fmt: skip
+def test_vendors_of_processors(model, trait):
+    assert bmc_facts.cpu_vendor(NodeFacts({'cpu': {'model_name': model}})).traits == {trait}

@@ -33,6 +33,7 @@ def test_an_inspection_gives_traits(app, client):
     uuid = inspected(app, client)
     assert state(client, uuid) == ('manageable', None)
     assert sources(client, uuid) == {
+        'CUSTOM_CPU_VENDOR_INTEL': ['rule:standard.cpu-vendor'],
         'HW_ARCH_X86_64': ['rule:standard.architecture'],
         'CUSTOM_BOOT_MODE_UEFI': ['rule:standard.firmware-settings'],
         'HW_CPU_X86_AESNI': ['rule:standard.cpu-flags'],

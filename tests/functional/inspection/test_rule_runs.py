@@ -17,13 +17,14 @@ def uuid(client):
 def test_the_standard_rules_need_no_rule(app, client, uuid):
     report = run(app, uuid, whole=True)
     assert sources(client, uuid) == {
+        'CUSTOM_CPU_VENDOR_INTEL': ['rule:standard.cpu-vendor'],
         'HW_ARCH_X86_64': ['rule:standard.architecture'],
         'HW_CPU_X86_AVX': ['rule:standard.cpu-flags'],
         'HW_CPU_X86_AVX2': ['rule:standard.cpu-flags'],
         'STORAGE_DISK_SSD': ['rule:standard.disks'],
     }
-    names = 'HW_ARCH_X86_64, HW_CPU_X86_AVX, HW_CPU_X86_AVX2, STORAGE_DISK_SSD'
-    event = f'Rules standard.architecture, standard.cpu-flags, standard.disks: added {names}.'
+    names = 'CUSTOM_CPU_VENDOR_INTEL, HW_ARCH_X86_64, HW_CPU_X86_AVX, HW_CPU_X86_AVX2, STORAGE_DISK_SSD'
+    event = f'Rules standard.architecture, standard.cpu-flags, standard.cpu-vendor, standard.disks: added {names}.'
     assert history(client, uuid) == [('INFO', 'rules', event)]
     assert report.is_changing
     assert not report.failures

@@ -89,3 +89,23 @@ def test_ramdisk_that_sends_its_data_here(app, client, inspected):
     response = post(client, ramdisk_data(UNKNOWN, bmc='192.0.2.7'))
     assert (response.status_int, response.json['uuid']) == (202, own)
     assert _shown(client, uuid) == ('inspect wait', 8, {'CUSTOM_BEFORE'})
+
+
+def test_data_of_an_inspection_by_redfish(ironic, app, client):  # noqa: F811
+    """Ironic has no flags then, and on most machines no architecture: both follow from the name of the processor."""
+    uuid = ironic.node(name='one', inspect_interface='agent', driver_info=BMC)
+    ironic.ask('POST', '/v1/ports', {'node_uuid': uuid, 'address': MAC})
+    ironic.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'manage'})
+    wait_for(ironic, uuid, 'manageable')
+    cpu = {'count': 192, 'architecture': '', 'model_name': 'AMD EPYC 9654 96-Core Processor', 'frequency': 3700}
+    data = ramdisk_data(MAC, bmc='192.0.2.7', cpu=cpu)
+    data['inventory']['disks'] = [{'name': 'd', 'size': 10**12, 'model': None, 'serial': None, 'vendor': None}]
+    data['inventory']['interfaces'][0]['speed_mbps'] = 25000
+    inspect(ironic, uuid, data)
+    catch_up(follower(app))
+    sources = rule_runs.sources(client, uuid)
+    assert {'HW_ARCH_X86_64', 'HW_CPU_X86_AVX512VNNI', 'HW_CPU_X86_SSE4A'} <= {
+        name for name, found in sources.items() if found == ['rule:standard.cpu-model']
+    }
+    assert {'CUSTOM_CPU_VENDOR_AMD', 'CUSTOM_NIC_SPEED_25G'} <= sources.keys()
+    assert not sources.keys() & {'HW_CPU_X86_SVM', 'STORAGE_DISK_HDD', 'STORAGE_DISK_SSD'}
