@@ -97,6 +97,14 @@ def cpu_vendor(facts: NodeFacts) -> MappedTraits:
     return MappedTraits()
 
 
+def cpu_microarchitecture(facts: NodeFacts) -> MappedTraits:
+    """Return the microarchitecture, if a BMC shows what it follows from."""
+    result, name = MappedTraits(), text_of(object_of(_redfish(facts).get('cpu')).get('microarchitecture'))
+    for entry in table('bmc')['microarchitectures'] if name else ():
+        add_name(result, entry['prefix'], name)
+    return result
+
+
 def nic_models(facts: NodeFacts) -> MappedTraits:
     """Return the models of the network adapters, and whether one has virtual functions."""
     result, adapters = MappedTraits(), list(objects_of(_redfish(facts).get('adapters')))

@@ -18,6 +18,7 @@ MAPS: Mapping[str, Callable[[NodeFacts], MappedTraits]] = {
     'disk-protocols': bmc_facts.disk_protocols,
     'accelerators': bmc_facts.accelerators,
     'cpu-vendor': bmc_facts.cpu_vendor,
+    'cpu-microarchitecture': bmc_facts.cpu_microarchitecture,
     'nic-models': bmc_facts.nic_models,
     'nic-speeds': bmc_facts.nic_speeds,
 }

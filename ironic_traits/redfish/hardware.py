@@ -144,7 +144,7 @@ def _nic(document: Mapping[str, Any], mac: str) -> dict[str, Any]:
 
 def adapters(machine: Machine) -> Found:
     """Return the network adapters, from the first source that has any."""
-    for source in (_chassis_adapters, _interface_adapters, _hpe_adapters, _named_adapters):
+    for source in (_chassis_adapters, _interface_adapters, _hpe_adapters, _named_adapters, _network_functions):
         listed = {path: each for path, each in source(machine) if is_there(each)}
         if found := [adapter for each in listed.values() if (adapter := _adapter(each))]:
             return Found(redfish={'adapters': found})
@@ -172,6 +172,13 @@ def _named_adapters(machine: Machine) -> Iterator[tuple[str, Mapping[str, Any]]]
         systems = {text(each, '@odata.id') for each in objects(inner(chassis, 'Links').get('ComputerSystems'))}
         if machine.path in systems or text(chassis, 'Id') == machine.path.rpartition('/')[2]:
             yield from machine.reader.members(chassis, 'NetworkAdapters')
+
+
+def _network_functions(machine: Machine) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the PCI functions of adapters. Gigabyte's BMCs show their names without the numbers of the devices."""
+    for function in (*_functions(machine, machine.system), *_devices(machine, machine.system)):
+        if text(function, 'DeviceClass') == 'NetworkController' or text(function, 'ClassCode').startswith('0x02'):
+            yield text(function, '@odata.id', 'Name'), function
 
 
 def _adapter(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class Reader:
         seen = set()
         for item in objects(links)[:MAX_MEMBERS]:
             path = text(item, '@odata.id')
-            if path in seen:
+            if path and path in seen:
                 continue
             seen.add(path)
             if len(item) > 1 and item.keys() - {'@odata.id', 'href'}:  # an expanded collection

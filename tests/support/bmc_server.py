@@ -58,6 +58,7 @@ def tree(**system):
         **collection('/Systems', **{'1': one | system}),
         **collection('/Systems/1/Processors', cpu=cpu),
         **collection('/Systems/1/EthernetInterfaces', nic=nic),
+        **collection('/Chassis'),
     }
 
 

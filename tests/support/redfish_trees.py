@@ -1,11 +1,13 @@
 """Trees of Redfish documents: those that tests write, and a table of what is known about the machines in directories.
 
-``python -m tests.support.redfish_trees DIRECTORY`` prints a row for each System below the directory.
+``python -m tests.support.redfish_trees DIRECTORY`` prints the table, as the guide has it.
 """
 
+import dataclasses
+import itertools
 import pathlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ironic_traits.matching.rules import inspection_rules, rule_evaluation
@@ -14,7 +16,6 @@ from ironic_traits.redfish.inspections import Inspection
 from ironic_traits.redfish.trees import DirectoryTree, Unreadable
 
 V1 = '/redfish/v1'
-_MEDIA = {True: 'HDD', False: 'SSD', None: 'unknown'}
 
 
 class Documents(dict[str, Any]):
@@ -54,8 +55,27 @@ def gpus(inspection: Inspection) -> int:
     return max(processors, sum(each['vendor_id'] not in ('102b', '1a03') for each in shown))
 
 
-def rows(directory: pathlib.Path) -> Iterator[tuple[Any, ...]]:
-    """Yield what is known about each System of the trees in a directory."""
+@dataclasses.dataclass
+class Row:
+    """What is known about a System of a tree."""
+
+    tree: str
+    system: str
+    machine: str
+    processor: str
+    microarchitecture: str
+    architecture: str
+    gpus: int
+    disks: int
+    nics: int
+    adapters: int
+    tpm: str
+    boot_mode: str
+    traits: list[str]
+
+
+def rows(directory: pathlib.Path) -> Iterator[Row | tuple[str, str]]:
+    """Yield a row for each System of the trees in a directory; for a tree without Systems its name and the problem."""
     for tree in sorted(path for path in directory.iterdir() if path.is_dir()):
         documents = DirectoryTree(tree)
         try:
@@ -63,30 +83,55 @@ def rows(directory: pathlib.Path) -> Iterator[tuple[Any, ...]]:
         except Unreadable as error:
             yield tree.name, str(error)
             continue
-        for path in paths:
-            yield (tree.name, path.rpartition('/')[2], *_row(inspections.inspect(documents, path)))
+        for path in sorted(paths):
+            yield _row(tree.name, path.rpartition('/')[2], inspections.inspect(documents, path))
 
 
-def _row(inspection: Inspection) -> tuple[Any, ...]:
+def _row(tree: str, system: str, inspection: Inspection) -> Row:
     inventory, redfish = inspection.inventory, inspection.plugin_data['redfish']
-    vendor, cpu, disks = (inventory.get(name) or {} for name in ('system_vendor', 'cpu', 'disks'))
-    return (
-        vendor.get('manufacturer'),
-        vendor.get('product_name'),
-        cpu.get('model_name'),
-        redfish.get('cpu', {}).get('microarchitecture'),
-        cpu.get('architecture'),
+    vendor, cpu, tpm = (
+        each or {} for each in (inventory.get('system_vendor'), inventory.get('cpu'), redfish.get('tpm'))
+    )
+    return Row(
+        tree,
+        system,
+        ' '.join(vendor[key] for key in ('manufacturer', 'product_name') if key in vendor),
+        cpu.get('model_name', ''),
+        redfish.get('cpu', {}).get('microarchitecture', ''),
+        cpu.get('architecture', ''),
         gpus(inspection),
-        len(disks),
-        '/'.join(sorted({_MEDIA[disk.get('rotational')] for disk in disks})),
+        len(inventory.get('disks', ())),
         len(inventory.get('interfaces', ())),
-        redfish.get('tpm', {}).get('version', redfish.get('tpm', {}).get('present')),
-        redfish.get('secure_boot'),
-        inventory.get('boot', {}).get('current_boot_mode'),
-        len(traits(inspection)),
+        len(redfish.get('adapters', ())),
+        tpm.get('version', '') if tpm.get('present') else 'none' if tpm else '',
+        inventory.get('boot', {}).get('current_boot_mode', ''),
+        traits(inspection),
     )
 
 
+def rst_table(found: Iterable[Row | tuple[str, str]]) -> str:
+    """Return the table of the guide: a row for each tree, or for each kind of System in it."""
+    lines = ['.. csv-table::', '   :header: tree, machine, CPU, arch., GPUs, disks, NICs, TPM, boot, traits', '']
+    known = [row for row in found if isinstance(row, Row)]
+    for _, group in itertools.groupby(
+        known, lambda row: (row.tree, row.machine, row.microarchitecture, row.gpus, row.disks)
+    ):
+        row = next(group)
+        values = (
+            row.tree,
+            row.machine or '-',
+            row.microarchitecture or '-',
+            row.architecture or '-',
+            row.gpus,
+            row.disks,
+            max(row.nics, row.adapters),
+            row.tpm or '-',
+            row.boot_mode or '-',
+            len(row.traits),
+        )
+        lines.append(f'   {", ".join(str(value).replace(",", "") for value in values)}')
+    return '\n'.join(lines) + '\n'
+
+
 if __name__ == '__main__':
-    for row in rows(pathlib.Path(sys.argv[1])):
-        print(' | '.join(map(str, row)))
+    print(rst_table(rows(pathlib.Path(sys.argv[1]))))

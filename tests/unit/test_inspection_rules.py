@@ -156,7 +156,7 @@ def test_the_standard_rules_are_valid():
     rules = inspection_rules.standard()
     assert all(each.name.startswith('standard.') and each.priority < 0 for each in rules)
     assert {action.args['map'] for each in rules for action in each.actions} == {
-        'accelerators', 'architecture', 'cpu-flags', 'cpu-model', 'cpu-vendor', 'disk-protocols', 'disks',
-        'firmware-settings', 'nic-models', 'nic-speeds', 'nics', 'pci',
+        'accelerators', 'architecture', 'cpu-flags', 'cpu-microarchitecture', 'cpu-model', 'cpu-vendor',
+        'disk-protocols', 'disks', 'firmware-settings', 'nic-models', 'nic-speeds', 'nics', 'pci',
     }  # fmt: skip
     assert traits.is_trait('CUSTOM_A')

@@ -1,24 +1,16 @@
 """Facts from Redfish documents: what is found, and what is not when documents are missing or wrong."""
 
-import copy
 import json
-import pathlib
-import tarfile
 
-import hypothesis
 import pytest
-from hypothesis import strategies
 
 from ironic_traits.deploy import merged_facts
 from ironic_traits.deploy.base import Facts
-from ironic_traits.matching.rules import rule_evaluation
 from ironic_traits.redfish import inspections, trees
 from ironic_traits.redfish.trees import DirectoryTree, Unreadable
-from tests.support.redfish_trees import V1, Documents, collection, gpus, rows, to, traits
+from tests.support.redfish_trees import V1, Documents, collection, gpus, to, traits
 
 ONE = '/Systems/1'
-#: Where the archive with the trees of real machines may be.
-ARCHIVES = [parent / 'shared/redfish/trees.tar.xz' for parent in pathlib.Path(__file__).parents]
 
 
 def server(**changes):
@@ -222,80 +214,6 @@ def test_two_machines_in_one_chassis_are_not_one():
     tree.update(collection('/p2', g={'ProcessorType': 'GPU', 'Model': 'MI300X'}))
     assert gpus(inspections.inspect(tree, V1 + ONE)) == 1
     assert inspections.inspect(tree, f'{V1}/Systems/2').inventory['cpu'] == {}
-
-
-WRONG = strategies.sampled_from(
-    [None, True, -1, 0, 1.5, float('nan'), float('inf'), 10**400, '', 'x' * 70_000, 'N/A', '\ud800', [], {}, [[]],
-     [None], {'@odata.id': 5}, {'@odata.id': V1 + ONE}, [{'@odata.id': None}], [{'@odata.id': V1 + ONE}] * 3,
-     {'State': []}]
-)  # fmt: skip
-
-
-def places(value, path=()):
-    yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in items:
-        yield from places(each, (*path, key))
-
-
-@hypothesis.settings(max_examples=400, deadline=None)
-@hypothesis.given(strategies.data())
-def test_values_of_any_type(data):
-    """Whatever is in the documents: a result, which rules can read."""
-    tree = copy.deepcopy(dict(tray()))
-    for _ in range(data.draw(strategies.integers(1, 4))):
-        *above, key = data.draw(strategies.sampled_from([path for path in places(tree) if len(path) > 1]))
-        holder = tree
-        for step in above:
-            holder = holder[step]
-        holder[key] = copy.deepcopy(data.draw(WRONG))
-    tree = Documents(tree)
-    try:
-        found = inspections.inspect(tree, V1 + ONE)
-    except Unreadable:
-        return
-    rule_evaluation.facts_of(found.document)
-    json.dumps(found.document, allow_nan=False).encode()
-    traits(found)
-
-
-@pytest.fixture(scope='module')
-def archive(tmp_path_factory):
-    """The directory with the trees of real machines."""
-    path = next((path for path in ARCHIVES if path.is_file()), None)
-    if path is None:
-        pytest.skip('the archive with the trees of real machines is not here')
-    directory = tmp_path_factory.mktemp('trees')
-    with tarfile.open(path) as file:
-        file.extractall(directory, filter='data')
-    return directory / 'trees'
-
-
-#: {(tree, System): (microarchitecture, architecture, GPUs, disks, NICs)}, checked by eye.
-REAL = {
-    ('DL325', '1'): ('zen2', 'x86_64', 0, 0, 4),
-    ('EX235n', 'Node0'): ('zen3', 'x86_64', 4, 0, 1),
-    ('EX420', 'Node1'): ('sapphirerapids', 'x86_64', 0, 0, 1),
-    ('EX4252', 'Node3'): ('zen4', 'x86_64', 0, 0, 1),
-    ('Intel', 'QSBP74100021'): ('skylake_avx512', 'x86_64', 0, 0, 0),
-    ('XL675d_A100', '1'): ('zen2', 'x86_64', 8, 1, 6),
-    ('contoso_rackmount1', '437XR1138R2'): (None, 'x86_64', 0, 2, 2),
-    ('dell', 'System.Embedded.1'): ('icelake', 'x86_64', 1, 3, 5),
-    ('hpe', '1'): ('zen3', 'x86_64', 0, 18, 7),
-    ('lenovo', '1'): ('icelake', 'x86_64', 8, 4, 4),
-    ('nvidia_dpu', 'Bluefield'): ('cortex_a78', 'aarch64', 0, 0, 3),
-    ('nvidia_gb200', 'System_0'): ('neoverse_v2', 'aarch64', 4, 9, 0),
-    ('nvidia_viking', 'DGX'): ('sapphirerapids', 'x86_64', 8, 10, 5),
-}
-
-
-def test_real_machines(archive):
-    found = {row[:2]: row[2:] for row in rows(archive)}
-    assert len(found) == 23
-    assert {key: (row[3], row[4], row[5], row[6], row[8]) for key, row in found.items() if key in REAL} == REAL
-    for row in (row for row in found.values() if len(row) > 1):
-        assert row[3] is None or row[3] == 'cortex_a78' or row[12] >= 20
-        assert not {'A100', 'H100'} & set(str(row[2]).replace('-', ' ').split())
 
 
 def test_a_directory(tmp_path):
