@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from oslo_utils import netutils
@@ -62,14 +62,21 @@ def _smart_drives(machine: Machine) -> Iterator[Mapping[str, Any]]:
     """Yield the disks where iLO 4 and 5 have those of Smart Array controllers."""
     for _, unit in machine.reader.each([inner(machine.system, 'SmartStorage')]):
         for _, controller in machine.reader.members(inner(unit, 'Links'), 'ArrayControllers'):
-            for name in ('PhysicalDrives', 'DiskDrives'):
-                yield from (each for _, each in machine.reader.members(inner(controller, 'Links'), name))
+            yield from _linked_drives(machine, (inner(controller, 'Links'),), ('PhysicalDrives', 'DiskDrives'))
 
 
 def _chassis_drives(machine: Machine) -> Iterator[Mapping[str, Any]]:
     for _, chassis in machine.reader.members(inner(machine.system, 'Links'), 'Chassis'):
-        for holder in (chassis, inner(chassis, 'Links')):
-            yield from (drive for _, drive in machine.reader.members(holder, 'Drives'))
+        yield from _linked_drives(machine, (chassis, inner(chassis, 'Links')), ('Drives',))
+
+
+def _linked_drives(
+    machine: Machine, holders: Iterable[Mapping[str, Any]], names: Iterable[str]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the drives to which documents link by several properties, each once."""
+    pairs = itertools.product(holders, names)
+    found = {path: drive for holder, name in pairs for path, drive in machine.reader.members(holder, name)}
+    yield from found.values()
 
 
 def _disk(document: Mapping[str, Any]) -> dict[str, Any]:

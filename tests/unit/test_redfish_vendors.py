@@ -89,7 +89,11 @@ def test_what_stands_for_nothing(text):
     assert inspected(SerialNumber=text, SKU='P1-SKU', Manufacturer=text).inventory['system_vendor'] == {}
 
 
-@pytest.mark.parametrize('chassis', [{'Drives': to('/d')}, {'Links': {'Drives': [to('/d/0')]}}])
+@pytest.mark.parametrize('chassis', [
+    {'Drives': to('/d')},
+    {'Links': {'Drives': [to('/d/0')]}},
+    {'Drives': to('/d'), 'Links': {'Drives': [to('/d/0')]}},
+])  # fmt: skip
 def test_disks_of_the_chassis(chassis):
     documents = {
         '/c': chassis,
