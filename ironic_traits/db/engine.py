@@ -18,6 +18,7 @@ from oslo_db.sqlalchemy import engines
 from ironic_traits.db.drivers import sqlite, timeouts
 from ironic_traits.db.failover import host_watch, hosts, outage, pool
 from ironic_traits.db.failover.reused_connections import ReusedConnections
+from ironic_traits.db.statements import unhealthy
 
 #: The supported databases, as the names of SQLAlchemy's backends.
 BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
@@ -176,7 +177,7 @@ class Database:
         :param is_patient: whether its statements have no time limit.
         """
         if self.url.get_backend_name() == 'sqlite':
-            return sqlite.engine(self.url, autocommit, self._limits)
+            return unhealthy.configured(sqlite.engine(self.url, autocommit, self._limits), self._conf)
         options = self._conf.database
         engine = engines.create_engine(
             pool.with_plugin(self._hosts.url),
@@ -203,7 +204,7 @@ class Database:
         sa.event.listen(
             engine, 'connect', functools.partial(_set_session, engine.dialect, autocommit, self.url, limits)
         )
-        return engine
+        return unhealthy.configured(engine, self._conf)
 
 
 def _set_session(

@@ -92,7 +92,9 @@ def make_app(url, *arguments, **options):
             with contextlib.closing(Database(settings)) as opened:
                 yield Application(Service(settings, opened))
             return
-        of_database = {name: value for name, value in options.items() if name.startswith('database__')}
+        # The statements of a Database depend on these.
+        groups = ('database__', 'matching__')
+        of_database = {name: value for name, value in options.items() if name.startswith(groups)}
         with database(url, **of_database) as opened:
             yield Application(Service(settings, opened))
 

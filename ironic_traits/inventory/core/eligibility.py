@@ -11,10 +11,12 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from oslo_config import cfg
 
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.types import no_row, statement_clock
+from ironic_traits.db.statements.unhealthy import unhealthy
 from ironic_traits.deploy import states
 from ironic_traits.inventory.core import mismatches, node_consumers
 
@@ -38,7 +40,7 @@ class Clause(NamedTuple):
 
     :ivar name: the reason of a refusal. Explanations call the clause ``eligible:NAME``. For expectations of inspection
         rules, they have a clause for each rule instead.
-    :ivar columns: the columns of nodes that it depends on, besides those of other tables.
+    :ivar columns: the columns of nodes that it depends on, besides those of other tables, and what it derives of them.
     :ivar met: function of an instance: the condition on nodes that a node fulfils the clause.
     :ivar failed: function of an instance: the condition on nodes that a node does not fulfil it.
     :ivar met_by_set: function of an instance: as ``met``, but the condition reads all holders once, instead of some
@@ -50,7 +52,7 @@ class Clause(NamedTuple):
     """
 
     name: str
-    columns: tuple[sa.Column, ...]
+    columns: tuple[sa.sql.elements.NamedColumn, ...]
     met: Callable[[str | None], Condition]
     failed: Callable[[str | None], Condition]
     met_by_set: Callable[[str | None], Condition] | None
@@ -108,7 +110,14 @@ def _mismatched(node: sa.Row, instance: str | None) -> Refusal | None:
     return {'rule': node.mismatch_rule, 'message': f'It is {text}.'}
 
 
+def _unhealthy(node: sa.Row, instance: str | None) -> Refusal | None:
+    return {'message': f'Its health is {node.health}.'} if node.unhealthy else None
+
+
 _NODES = tables.nodes.c
+#: The name of the clause about the health of a node, which only services with [matching] exclude_unhealthy have.
+_HEALTH = 'health'
+_IS_UNHEALTHY = unhealthy(_NODES.health)
 #: The clauses about the state of a node. Nova uses the same rule for free nodes.
 _STATES = (
     _of_state(
@@ -142,6 +151,15 @@ _STATES = (
         sa.and_(_NODES.power_state.is_not(None), _NODES.power_state != states.POWER_ERROR),
         lambda state: state in (None, states.POWER_ERROR),
         lambda node: {'message': f'Its power state is {node.power_state or "not known"}.'},
+    ),
+    Clause(
+        _HEALTH,
+        (_NODES.health, _IS_UNHEALTHY.label('unhealthy')),
+        lambda _: ~_IS_UNHEALTHY,
+        lambda _: _IS_UNHEALTHY,
+        None,
+        attrgetter('unhealthy'),
+        _unhealthy,
     ),
 )
 EXPECTATION = 'expectation'
@@ -184,9 +202,10 @@ def eligible_for(instance: str | None = None) -> Condition:
     return sa.and_(*(clause.met(instance) for clause in CLAUSES))
 
 
-def explained() -> list[Clause]:
+def explained(conf: cfg.ConfigOpts) -> list[Clause]:
     """Return the clauses that explanations have for each request. Those of expectations depend on the rules."""
-    return [clause for clause in CLAUSES if clause.name != EXPECTATION]
+    left_out = (EXPECTATION,) if conf.matching.exclude_unhealthy else (EXPECTATION, _HEALTH)
+    return [clause for clause in CLAUSES if clause.name not in left_out]
 
 
 def refusal(node: sa.Row | None, instance: str | None = None) -> Refusal | None:

@@ -171,7 +171,7 @@ class _Facts:
         names = self._of_traits.traits
         self._words = [names[begin : begin + MAX_BITS] for begin in range(0, len(names), MAX_BITS)]
         flags = node_request.conditions_by_clause() | {
-            f'eligible:{clause.name}': ~clause.failed(instance) for clause in eligibility.explained()
+            f'eligible:{clause.name}': ~clause.failed(instance) for clause in eligibility.explained(context.conf)
         }
         by_set = connection.dialect.name in ('mysql', 'mariadb')
         conditions = node_request.considered(context, by_set)
@@ -303,9 +303,7 @@ def _as_sets(instance: str | None) -> dict[str, Condition]:
     :returns: {name of the clause: condition on nodes}.
     """
     return {
-        f'eligible:{clause.name}': clause.met_by_set(instance)
-        for clause in eligibility.explained()
-        if clause.met_by_set
+        f'eligible:{clause.name}': clause.met_by_set(instance) for clause in eligibility.CLAUSES if clause.met_by_set
     }
 
 

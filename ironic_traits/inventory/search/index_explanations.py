@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.inventory.core import mismatches, node_consumers
-from ironic_traits.inventory.search import node_index, node_sets
+from ironic_traits.inventory.core import eligibility, mismatches, node_consumers
+from ironic_traits.inventory.search import node_index
 from ironic_traits.inventory.search.capacity import Nodes
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching import bitsets
@@ -87,10 +87,9 @@ def _clauses(
     if node_request.excluded:
         elsewhere = nodes.view.select([tables.nodes.c.origin.is_not(None), ~node_request.excluded.condition()])
         yield 'eligible:cloud', nodes.all & ~elsewhere
-    for reason in node_sets.REASONS:
-        if reason != 'expectation':
-            own = _own(nodes, instance) if reason == 'allocated' else 0
-            yield f'eligible:{reason}', nodes.all & ~(nodes.view.unavailable(reason) & ~own)
+    for clause in eligibility.explained(context.conf):
+        own = _own(nodes, instance) if clause.name == 'allocated' else 0
+        yield f'eligible:{clause.name}', nodes.all & ~(nodes.view.unavailable(clause.name) & ~own)
     if nodes.view.unavailable('expectation') & nodes.all:
         yield from _expectations(nodes, node_request.considered(context))
 

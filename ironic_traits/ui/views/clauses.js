@@ -12,6 +12,7 @@ const ELIGIBLE = {
   maintenance: 'is not in maintenance',
   instance: 'has no instance',
   'power state': 'has a known power state',
+  health: 'is healthy',
   reserved: 'is not reserved',
   allocated: 'is not allocated in Placement',
   cloud: 'can be held in its cloud',

@@ -42,7 +42,7 @@ def differing(view, context):
 
     check_set('all', nodes.all, sa.true())
     check_set('free', nodes._parts['free'], eligibility.ELIGIBLE)
-    for clause in eligibility.explained():
+    for clause in eligibility.explained(context.conf):
         check_set(clause.name, view.unavailable(clause.name), clause.failed(None))
     for name in TRAITS:
         rows = sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait == name)
