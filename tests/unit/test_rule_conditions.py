@@ -141,3 +141,53 @@ def test_conditions_that_fail(condition, failure):
     found = result(condition)
     assert failure in found.failure
     assert not found.traits
+
+
+@pytest.mark.parametrize(('found', 'ge', 'lt'), [
+    ('2.10.0', True, False),
+    ('2.9.3', False, True),
+    ('2.10', True, False),
+    ('2.10.0.0', True, False),
+    ('v2.10', True, False),
+    ('V2.9', False, True),
+    ('2.10b', True, False),
+    ('2.10.0 (03/01/2024)', True, False),
+    (3, True, False),
+    ('0.0', False, True),
+    ('0', False, True),
+    # These have no order, and meet neither.
+    ('U30 v2.80', False, False),
+    ('n/a', False, False),
+    ('', False, False),
+    (None, False, False),
+    (True, False, False),
+    (['2.11'], False, False),
+    ('9' * 5000, True, False),
+])  # fmt: skip
+def test_versions(found, ge, lt):
+    facts = rule_evaluation.facts_of({'inventory': {'version': found}})
+    for op, expected in (('ge', ge), ('lt', lt), ('!lt', ge), ('!ge', lt)):
+        condition = {'op': op, 'args': {'values': ['{inventory[version]}', '2.10'], 'versions': True}}
+        document = {'conditions': [condition], 'actions': [{'op': 'add-trait', 'args': {'name': 'CUSTOM_A'}}]}
+        (evaluated,) = rule_evaluation.evaluate([inspection_rules.rule(document)], facts).results
+        assert (evaluated.is_matched, evaluated.failure) == (expected, None), op
+
+
+@pytest.mark.parametrize(('older', 'newer'), [
+    ('U30 v2.76 (01/12/2023)', 'U30 v2.80 (01/12/2023)'),
+    ('1.2a', '1.2B'),
+    ('iLO 5 v2.72', 'iLO 5 v3.01'),
+    ('7.00.30.00', '7.10.05.00'),
+    ('22.31.1014', '22.39.1002'),
+    ('TEE154M-2.90', 'TEE154M-3.10'),
+])  # fmt: skip
+def test_versions_of_vendors(older, newer):
+    assert result({'op': 'lt', 'args': {'values': [older, newer], 'versions': True}}).is_matched
+    assert not result({'op': 'ge', 'args': {'values': [older, newer], 'versions': True}}).is_matched
+
+
+def test_a_fraction_is_no_version():
+    """YAML reads 2.10 as 2.1."""
+    found = result({'op': 'ge', 'args': {'values': ['{inventory[version]}', 2.1], 'versions': True}})
+    assert not found.is_matched
+    assert '2.1 is a number: versions need quotes' in (found.failure or '')

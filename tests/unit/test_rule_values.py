@@ -14,7 +14,12 @@ FACTS = {
     'bmc_password': 'hush',
     'ipmi': {'user': 'admin', 'password': 'hush', 'auth_token': 'hush'},
 }
-SCOPE = TemplateScope({'name': 'n1', 'extra': {'rack': 'r 7'}}, FACTS, {'dmi': {'x': 1.5}}, item={'path': 'a'}, key='k')
+PARTS = [
+    {'name': name, 'version': version}
+    for name, version in (*(('BIOS', '2.19.1'), ('2', '5'), ('same', '7'), ('same', '7'), ('NIC', '1'), ('NIC', '2')),)
+] + ['BIOS', None]
+PLUGIN_DATA = {'dmi': {'x': 1.5}, 'parts': PARTS}
+SCOPE = TemplateScope({'name': 'n1', 'extra': {'rack': 'r 7'}}, FACTS, PLUGIN_DATA, item={'path': 'a'}, key='k')
 
 
 def test_examples():
@@ -34,6 +39,9 @@ def test_examples():
     ('{inventory[cpu][model name]}', 'Xeon'),
     ('{inventory[cpu][0]}', 'zero'),
     ('{inventory[disks][0][rotational]}', False),
+    ('{plugin_data[parts][BIOS][version]}', '2.19.1'),
+    ('{plugin_data[parts][2][version]}', '7'),
+    ('{plugin_data[parts][same][version]}', '7'),
     ('{node.extra[rack]}', 'r 7'),
     ('{node.name}/{plugin_data[dmi][x]}', 'n1/1.5'),
     ('{item[path]}', 'a'),
@@ -136,3 +144,14 @@ def test_texts_that_are_too_long():
 ])  # fmt: skip
 def test_values_in_messages(value, text):
     assert rule_values.shown(value) == text
+
+
+@pytest.mark.parametrize(('template', 'reason'), [
+    ('{plugin_data[parts][NIC][version]}', 'different items have the name NIC'),
+    ('{plugin_data[parts][iLO][version]}', 'is not known'),
+    ('{plugin_data[parts][99]}', 'is not known'),
+    ('{inventory[cpu][flags][fpu]}', 'is not known'),
+])  # fmt: skip
+def test_items_of_a_name_that_are_not_known(template, reason):
+    with pytest.raises(Unknown, match=reason):
+        rule_values.expand(template, SCOPE)

@@ -23,7 +23,7 @@ MAX_PARTS = 100
 MAX_DESCRIPTION, MAX_PRIORITY = 255, 9999
 PHASES = ('main',)
 #: Arguments that are true or false.
-_FLAGS = ('force_strings', 'format', 'normalize', 'unique')
+_FLAGS = ('force_strings', 'format', 'normalize', 'unique', 'versions')
 #: A reference as an expression that matches its text: in Ironic, the text of a reference to an unknown fact stays.
 _GUARD = re.compile(r'\{(node\.|inventory\[|plugin_data\[|item\[)')
 

@@ -20,6 +20,9 @@ from ironic_traits.matching.rules.rule_values import TemplateScope, Unknown, Unu
 #: Maximum number of items of a loop.
 MAX_ITEMS = 1000
 _NUMBER = re.compile(r'[+-]?[0-9]{1,400}(\.[0-9]{1,400})?')
+#: The numbers and words of a version, without the v in front of a number.
+_PARTS = re.compile(r'[0-9]+|(?!v[0-9])[a-z]+')
+_MAX_VERSION = 200
 #: How the results of a loop count.
 MULTIPLE = ('any', 'all', 'first', 'last')
 
@@ -156,13 +159,18 @@ def _equal(scope: TemplateScope, values: Any, force_strings: bool = False) -> _O
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[..., _Outcome]:
-    """Return an operator that orders numbers, also if they are text. Nothing else has an order."""
+    """Return an operator that orders numbers, also if they are text, or versions. Nothing else has an order."""
 
-    def function(scope: TemplateScope, values: Any, force_strings: bool = False) -> _Outcome:
-        numbers = [_number(value) for value in _values(values)]
-        if None in numbers:
-            raise Unknown(f'{shown(values[numbers.index(None)])} is not a number')
-        return all(compare(*pair) for pair in itertools.pairwise(numbers)), ()
+    def function(scope: TemplateScope, values: Any, force_strings: bool = False, versions: bool = False) -> _Outcome:
+        read: Callable[[Any], Any] = _version if versions else _number
+        ordered = [read(value) for value in _values(values)]
+        if None in ordered:
+            kind = 'version' if versions else 'number'
+            raise Unknown(f'{shown(values[ordered.index(None)])} is not a {kind}')
+        try:
+            return all(compare(*pair) for pair in itertools.pairwise(ordered)), ()
+        except TypeError:
+            raise Unknown(f'{shown(values)} are versions of different forms') from None
 
     return function
 
@@ -186,6 +194,25 @@ def _number(value: Any) -> float | None:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _version(value: Any) -> tuple[int | str, ...] | None:
+    """Return the numbers and words of a version, in their order; None for what is no version.
+
+    A number and a word in the same place have no order: Python raises a TypeError.
+
+    :raises Unusable: it is a fraction. YAML and JSON read 2.10 so, and the zero is lost.
+    """
+    if isinstance(value, float):
+        raise Unusable(f'{value} is a number: versions need quotes')
+    text = str(value).lower()[:_MAX_VERSION] if isinstance(value, str) or type(value) is int else ''
+    parts = [int(part) if part.isdigit() else part for part in _PARTS.findall(text)]
+    if not any(isinstance(part, int) for part in parts):
+        return None
+    # 2.0 is the same as 2.
+    while parts and parts[-1] == 0:
+        parts.pop()
+    return tuple(parts)
 
 
 def _same(left: Any, right: Any) -> bool:
@@ -274,13 +301,15 @@ class Operator:
     optional: tuple[str, ...] = ()
 
 
+#: The optional arguments of the operators that order values.
+_ORDERED = ('force_strings', 'versions')
 #: The operators of conditions.
 OPERATORS: Mapping[str, Operator] = {
     'eq': Operator(_equal, ('values',), ('force_strings',)),
-    'lt': Operator(_ordered(operator.lt), ('values',), ('force_strings',)),
-    'le': Operator(_ordered(operator.le), ('values',), ('force_strings',)),
-    'gt': Operator(_ordered(operator.gt), ('values',), ('force_strings',)),
-    'ge': Operator(_ordered(operator.ge), ('values',), ('force_strings',)),
+    'lt': Operator(_ordered(operator.lt), ('values',), _ORDERED),
+    'le': Operator(_ordered(operator.le), ('values',), _ORDERED),
+    'gt': Operator(_ordered(operator.gt), ('values',), _ORDERED),
+    'ge': Operator(_ordered(operator.ge), ('values',), _ORDERED),
     'is-empty': Operator(_is_unknown, ('value',)),
     'in-net': Operator(_in_net, ('address', 'subnet')),
     'matches': Operator(_search(regular_expressions.matches), ('value', 'regex')),

@@ -235,13 +235,27 @@ def resolve(reference: Reference, scope: TemplateScope) -> Any:
             value = value[key]
             if _is_secret(key) and not scope.is_sensitive and not is_unknown(value):
                 value = MASK
-        elif isinstance(value, list) and key.isascii() and key.isdecimal() and len(key) < 9 and int(key) < len(value):
-            value = value[int(key)]
+        elif isinstance(value, list):
+            scope.spend(len(value))
+            value = _item(value, key, reference)
         else:
             value = None
     if is_unknown(value):
         raise Unknown(f'{reference} is not known', reference.is_of_item)
     return _Copy(reference, scope).of(value)
+
+
+def _item(items: list[Any], key: str, reference: Reference) -> Any:
+    """Return the item of a list that is at a position, or else has a name; None if there is none.
+
+    :raises Unknown: several items have the name, and they differ.
+    """
+    if key.isascii() and key.isdecimal() and len(key) < 9 and int(key) < len(items):
+        return items[int(key)]
+    named = [each for each in items if isinstance(each, Mapping) and each.get('name') == key]
+    if any(each != named[0] for each in named):
+        raise Unknown(f'{reference} is not known: different items have the name {key}', reference.is_of_item)
+    return named[0] if named else None
 
 
 class _Copy:
