@@ -104,6 +104,10 @@ class Client(RuleRuns, Changes):
         """
         return self.ask('POST', '/v1/drift', request)
 
+    def firmware(self) -> list[dict[str, Any]]:
+        """Return how many nodes of each model have each version of firmware: the list of GET /v1/drift."""
+        return self.ask('GET', '/v1/drift')['firmware']
+
     def nodes(
         self,
         traits: Iterable[str] = (),

@@ -85,10 +85,11 @@ class Reasons(columns.FormattableColumn):
         return {reason: Figure(figures).machine_readable() for reason, figures in self._value.items()}
 
 
-def add_flavor_options(parser: argparse.ArgumentParser, required: bool = False) -> None:
+def add_flavor_options(parser: argparse.ArgumentParser, required: bool = False) -> Any:
     """Add the options that choose flavors.
 
     :param required: whether one of them is required.
+    :returns: their group, of which a command has one.
     """
     group = parser.add_mutually_exclusive_group(required=required)
     group.add_argument(
@@ -104,6 +105,7 @@ def add_flavor_options(parser: argparse.ArgumentParser, required: bool = False) 
         type=nonempty,
         help='Flavors in a file, YAML or JSON: {name: {extra spec: value}} ("-": stdin)',
     )
+    return group
 
 
 def flavors(app: Any, parsed: argparse.Namespace) -> dict[str, Any]:

@@ -8,22 +8,28 @@ from ironic_traits import clauses, osc
 from ironic_traits.osc import capacity, commands, requests
 
 _COLUMNS = ('Kind', 'Name', 'Nodes', 'Detail')
+_FIRMWARE = ('Vendor', 'Model', 'Name', 'Version', 'Nodes')
 
 
 class Drift(commands.Lister):
     """Show where flavors, images and nodes no longer fit together
 
     List flavors that no node matches, traits that no flavor and no image names, nodes that no flavor matches, retired
-    traits that are used, and traits that images require and no node has.
+    traits that are used, and traits that images require and no node has. Or count nodes by the versions of their
+    firmware.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        capacity.add_flavor_options(parser, required=True)
+        group = capacity.add_flavor_options(parser, required=True)
+        group.add_argument('--firmware', action='store_true', help='Count the nodes of each model by their firmware')
         parser.add_argument(
             '--images-from-glance', action='store_true', help="Also compare the images of Glance ('openstack' only)"
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
+        if parsed_args.firmware:
+            rows = osc.client(self.app).firmware()
+            return _FIRMWARE, [tuple(row[name.lower()] for name in _FIRMWARE) for row in rows]
         body = capacity.flavors(self.app, parsed_args)
         if parsed_args.images_from_glance:
             body['images'] = requests.images(self.app)

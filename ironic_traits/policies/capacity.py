@@ -7,8 +7,9 @@ RULES = [
     rule(
         'baremetal:capacity:get',
         READER,
-        'Count the nodes that match flavors, and compare flavors and images with the nodes.',
+        'Count the nodes that match flavors, and those with each firmware. Compare flavors and images with the nodes.',
         'POST /v1/capacity',
+        'GET /v1/drift',
         'POST /v1/drift',
     ),
 ]

@@ -109,6 +109,7 @@ def _sampled_matches(client):
     yield 'matches', client.ask('POST', '/v1/matches', samples.MATCH).json
     yield 'capacity-request', samples.CAPACITY
     yield 'capacity', client.ask('POST', '/v1/capacity', samples.CAPACITY).json
+    yield 'drift-firmware', _sampled_firmware(client)
     yield 'drift-request', samples.DRIFT
     yield 'drift', client.ask('POST', '/v1/drift', samples.DRIFT).json
     yield 'explanation-request', samples.QUERY
@@ -196,6 +197,15 @@ def _sampled_rules(client):
     in_force = client.ask('POST', f'{path}/preview', body).json
     yield 'inspection-rules-apply', client.ask('POST', f'{path}/apply', body | {'digest': in_force['digest']}).json
     client.ask('DELETE', '/v1/nodes/rack1-3')
+
+
+def _sampled_firmware(client):
+    """Return the firmware of a node."""
+    client.node(name='rack1-5', driver='fake-hardware')
+    client.ask('PUT', '/v1/nodes/rack1-5/inventory', samples.FIRMWARE)
+    firmware = client.get('/v1/drift')
+    client.ask('DELETE', '/v1/nodes/rack1-5')
+    return firmware
 
 
 def _sampled_children(client):

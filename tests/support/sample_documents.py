@@ -11,6 +11,10 @@ NODE = {
 }
 TRAITS = {'traits': ['CUSTOM_GOLD', 'HW_CPU_X86_VMX']}
 BOOT_DEVICE = {'boot_device': 'pxe', 'persistent': True}
+FIRMWARE = {
+    'inventory': {'system_vendor': {'manufacturer': 'Dell Inc.', 'product_name': 'PowerEdge R750'}},
+    'plugin_data': {'redfish': {'firmware': [{'name': 'BIOS', 'version': '2.19.1'}]}},
+}
 PROVISION = {'target': 'active', 'configdrive': {'meta_data': {'hostname': 'web1'}}}
 PATCH = [
     {'op': 'replace', 'path': '/resource_class', 'value': 'baremetal.silver'},

@@ -10,6 +10,7 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import capacity, node_selection
 from ironic_traits.api.v1.match_types import Relaxation
 from ironic_traits.context import Context, Grant
+from ironic_traits.inventory.inspection import firmware
 from ironic_traits.inventory.search import drift
 from ironic_traits.matching import requests
 from ironic_traits.peers import glance
@@ -76,10 +77,30 @@ class Drift(types.Base):
     warnings = [str]
 
 
+class Firmware(types.Base):
+    """A version of a part of a model's firmware, and how many nodes have it."""
+
+    vendor = str
+    model = str
+    name = str
+    version = str
+    nodes = int
+
+
+class FirmwareDrift(types.Base):
+    """The versions of the firmware of nodes."""
+
+    firmware = [Firmware]
+
+
 class DriftController(Resource):
     """Drift."""
 
     since = SINCE
+
+    @expose('baremetal:capacity:get', FirmwareDrift, since=SINCE)
+    def get_all(self, context: Context, grant: Grant, /) -> dict[str, Any]:
+        return {'firmware': firmware.count(context, grant)}
 
     @expose('baremetal:capacity:get', Drift, since=SINCE, body=DriftBody)
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:

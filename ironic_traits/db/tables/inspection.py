@@ -31,6 +31,8 @@ node_inventories = sa.Table(
     sa.Column('data', long_bytes(), nullable=False),
     sa.Column('previous_received_at', timestamp()),
     sa.Column('previous_data', long_bytes()),
+    # The firmware in the last data (``inventory.inspection.firmware``), so that it is counted without reading the data.
+    sa.Column('firmware', Json),
     mysql_engine='InnoDB',
 )
 

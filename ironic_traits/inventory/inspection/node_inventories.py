@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Values
+from ironic_traits.inventory.inspection import firmware
 
 #: Level of zlib's compression. Higher levels take far longer, and hardly make the data smaller.
 _LEVEL = 6
@@ -76,12 +77,13 @@ def store(connection: sa.Connection, node_id: int, document: Mapping[str, Any], 
     data = _compressed(document)
     stored = connection.execute(sa.select(table.c.data, table.c.received_at).where(table.c.node_id == node_id)).first()
     if stored is None:
-        row = {'node_id': node_id, 'received_at': moment, 'data': data}
+        row = {'node_id': node_id, 'received_at': moment, 'data': data, 'firmware': firmware.of_document(document)}
         connection.execute(sa.insert(table).values(row))
         return
     values: Values = {'received_at': moment}
     if stored.data != data:
         values |= {'data': data, 'previous_data': stored.data, 'previous_received_at': stored.received_at}
+        values['firmware'] = firmware.of_document(document)
     connection.execute(sa.update(table).where(table.c.node_id == node_id).values(values))
 
 
@@ -96,7 +98,8 @@ def amend(
     :param moment: time by the database's clock; None to keep the time.
     """
     table = tables.node_inventories
-    values: Values = {'data': _compressed(document)} | ({'received_at': moment} if moment else {})
+    values: Values = {'data': _compressed(document), 'firmware': firmware.of_document(document)}
+    values |= {'received_at': moment} if moment else {}
     connection.execute(sa.update(table).where(table.c.node_id == node_id).values(values))
 
 

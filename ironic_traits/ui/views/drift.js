@@ -26,6 +26,16 @@ export function Drift({ flavors, images }) {
   <//>`;
 }
 
+/** How many nodes of each model have which firmware; nothing if no BMC has listed any. */
+export function Firmware() {
+  const { data } = useData('firmware', (signal) => request('GET', '/v1/drift', undefined, { signal }));
+  if (!data?.firmware?.length) return null;
+  const models = Object.entries(Object.groupBy(data.firmware, ({ vendor, model }) => `${vendor} ${model}`));
+  return html`<${Card} title="Firmware">${models.map(([title, items]) => html`<${List} key=${title} ...${{
+    title, items, count: items.length, show: (each) => html`${each.name} ${each.version}: ${plural(each.nodes, 'node')}`,
+  }} />`)}<//>`;
+}
+
 function Lists({ drift, flavors }) {
   const lists = [
     ['Flavors that no node matches', drift.unsatisfied, (each) => html`<${Unsatisfied} ...${each} flavor=${only(flavors, each.name)} />`],

@@ -84,6 +84,7 @@ GIVEN_BY = {
     'match-instance': 'POST /v1/matches',
     'capacity': 'POST /v1/capacity',
     'drift': 'POST /v1/drift',
+    'drift-firmware': 'GET /v1/drift',
     'explanation': 'POST /v1/explanations',
     'reservation': 'GET /v1/reservations/{reservation_uuid}',
     'reservations-list': 'GET /v1/reservations',

@@ -22,7 +22,10 @@ HOSTILE = 'x\x1b]0;owned\x07\rok\x9b31m\u202e\u2066\x1bc'
 CONTROL = re.compile('[^\\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]')
 #: Texts of the API that its clients need.
 KEPT = {'href', 'rel', 'next', 'uuid', 'digest'}
-DATA = {'inventory': {'cpu': {'flags': [HOSTILE], 'model_name': HOSTILE}}}
+DATA = {
+    'inventory': {'cpu': {'flags': [HOSTILE], 'model_name': HOSTILE}},
+    'plugin_data': {'redfish': {'firmware': [{'name': HOSTILE, 'version': HOSTILE}]}},
+}
 RULE = {'name': 'a', 'actions': [{'op': 'fail', 'args': {'msg': '{inventory[cpu][model_name]}'}}]}
 #: {command of this package: arguments}. FILE is a file with a document, by its extension.
 COMMANDS = {
@@ -37,6 +40,7 @@ COMMANDS = {
     'mirror show': ('far',),
     'capacity': ('--trait', 'CUSTOM_FAST'),
     'drift': ('--flavors', 'FILE.flavors'),
+    'drift --firmware': (),
     'match': ('--trait', 'CUSTOM_A'),
     'match --explain': ('--trait', 'CUSTOM_FAST'),
     'inspection rule apply': ('--all', '--yes'),
@@ -95,8 +99,11 @@ def spoiled(value, key=None):
 
 
 @pytest.fixture(scope='module')
-def spoiler(server):
+def spoiler(server, tmp_path_factory):
     """A service whose responses have control characters in all texts."""
+    data = tmp_path_factory.mktemp('data') / 'one.json'
+    data.write_text(json.dumps(DATA))
+    run(server, *BAREMETAL, 'node', 'inventory', 'set', 'one', data)
     with ThreadingHTTPServer(('127.0.0.1', 0), _Spoiler) as proxy:
         proxy.base = server.base
         threading.Thread(target=proxy.serve_forever).start()

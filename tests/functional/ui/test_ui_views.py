@@ -372,6 +372,24 @@ def test_drift(tab):
     expect(drift).to_have_count(0)
 
 
+def test_firmware(tab):
+    """The capacity view shows how many nodes have which firmware, if BMCs have listed any."""
+    page = tab.open('#/capacity')
+    firmware = page.get_by_role('region', name='Firmware', exact=True)
+    expect(page.get_by_role('region', name='Drift', exact=True)).to_be_visible()
+    expect(firmware).to_have_count(0)
+    rows = [
+        {'vendor': 'Dell Inc.', 'model': model, 'name': HTML, 'version': '2.19.1', 'nodes': nodes}
+        for model, nodes in (('R750', 2), ('R760', 1))
+    ]
+    page.route('**/v1/drift', lambda route: route.fulfill(json={'firmware': rows}))
+    page.reload()
+    expect(firmware.get_by_role('region', name='Dell Inc. R750')).to_contain_text(f'{HTML} 2.19.1: 2 nodes')
+    expect(firmware.get_by_role('region', name='Dell Inc. R760')).to_contain_text('2.19.1: 1 node')
+    tab.check_accessibility()
+    assert page.evaluate('window.hacked') is None
+
+
 def test_changes(tab):
     page = tab.open('#/changes')
     expect(page.locator('tbody tr')).to_have_count(50)
