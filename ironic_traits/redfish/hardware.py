@@ -282,10 +282,11 @@ def _pci_number(value: str) -> str:
 
 
 def firmware_versions(machine: Machine) -> Found:
-    """Return the firmware that the BMC lists."""
+    """Return the firmware that is installed. Dell's BMCs also list what was, and what could be."""
     service = machine.reader.get(f'{ROOT}/UpdateService')
     listed = itertools.islice(machine.reader.members(service, 'FirmwareInventory'), 500)
-    versions = [_filled(name=text(each, 'Name', 'Id'), version=text(each, 'Version')) for _, each in listed]
+    installed = [each for _, each in listed if not text(each, 'Id').startswith(('Previous-', 'Available-'))]
+    versions = [_filled(name=text(each, 'Name', 'Id'), version=text(each, 'Version')) for each in installed]
     return Found(redfish={'firmware': [each for each in versions if 'version' in each]})
 
 

@@ -30,7 +30,7 @@ PARTS: Mapping[str, Part] = {
     'tpm': Part(settings.tpm, (f'{_OWN}.tpm',)),
     'bios': Part(settings.bios, (f'{_OWN}.bios', f'{_OWN}.switches')),
     'nics': Part(hardware.nics, ('inventory.interfaces',)),
-    'adapters': Part(hardware.adapters, ('redfish.adapters',)),
+    'adapters': Part(hardware.adapters, (f'{_OWN}.adapters',)),
     'storage': Part(hardware.storage, ('inventory.disks',)),
     'memory': Part(hardware.memory, ('inventory.memory', f'{_OWN}.memory')),
     'pci': Part(hardware.pci, ('plugin_data.pci_devices',)),

@@ -58,9 +58,17 @@ def server(**changes):
             '/f/2': {'Status': {'State': 'Absent'}},
             '/UpdateService': {'FirmwareInventory': to('/UpdateService/F')},
             **collection('/UpdateService/F', b={'Name': 'BIOS', 'Version': '1.2'}, c={'Name': 'no version'}),
+            '/UpdateService/F/p': {'Id': 'Previous-159-1.1', 'Name': 'BIOS', 'Version': '1.1'},
             **changes,
         }
     )
+
+
+def test_firmware_that_is_not_installed_is_left_out():
+    tree = server()
+    tree['/UpdateService/F']['Members'].append(to('/UpdateService/F/p'))
+    found = inspections.inspect(tree, V1 + ONE).plugin_data['redfish']['firmware']
+    assert found == [{'name': 'BIOS', 'version': '1.2'}]
 
 
 def test_a_server():
