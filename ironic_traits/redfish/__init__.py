@@ -1,1 +1,1 @@
-"""BMCs that speak Redfish: connections to them, and what they show of machines, as facts for rules."""
+"""BMCs: how to find them and to log in, and what they show of machines by Redfish, as facts for rules."""

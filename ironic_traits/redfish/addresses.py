@@ -7,6 +7,8 @@ and link-local ones, where clouds have their metadata, unless an option allows t
 import ipaddress
 import urllib.parse
 
+from oslo_utils import netutils
+
 
 class BadAddress(ValueError):
     """An address that is not used. The text is a sentence."""
@@ -18,7 +20,7 @@ def url(address: str) -> str:
     :param address: ``redfish_address``: a URL, or a host, for which https is used as in Ironic.
     :raises BadAddress: it is no URL of http or https, or has more than scheme, host and port.
     """
-    text = address if '://' in address else f'https://{address}'
+    text = address if '://' in address else f'https://{netutils.escape_ipv6(address)}'
     try:
         parts = urllib.parse.urlsplit(text)
         host, port = parts.hostname, parts.port
@@ -28,8 +30,13 @@ def url(address: str) -> str:
         raise BadAddress('redfish_address must be a URL with http or https and a host, such as https://10.0.0.5.')
     if parts.username is not None or parts.path.strip('/') or parts.query or parts.fragment:
         raise BadAddress('redfish_address must have nothing but a scheme, a host and a port.')
+    return host_url(parts.scheme, host, port)
+
+
+def host_url(scheme: str, host: str, port: int | None) -> str:
+    """Return a URL with a scheme, a host or an IP address, and maybe a port."""
     name = f'[{host}]' if ':' in host else host
-    return f'{parts.scheme}://{name}' + (f':{port}' if port else '')
+    return f'{scheme}://{name}' + (f':{port}' if port else '')
 
 
 def check_peer(address: str) -> None:

@@ -70,6 +70,16 @@ def systems(tree: Tree) -> list[str]:
     return list(machines.systems(Reader(tree)))
 
 
+def machine_paths(tree: Tree) -> list[str]:
+    """Return the paths of the Systems that are machines of their own: not the trays of others.
+
+    :raises Unreadable: the BMC does not list its Systems, or has none.
+    """
+    if paths := machines.own(Reader(tree)):
+        return paths
+    raise Unreadable('The BMC has no System.')
+
+
 def inspect(tree: Tree, path: str) -> Inspection:
     """Return the facts of the System with a path.
 

@@ -56,6 +56,17 @@ def systems(reader: Reader) -> dict[str, Mapping[str, Any]]:
     return {path.rstrip('/'): _complete(system) for path, system in reader.members(root, 'Systems')}
 
 
+def own(reader: Reader) -> list[str]:
+    """Return the paths of the Systems that are machines of their own: all but the trays of others.
+
+    :raises Unreadable: the BMC does not list its Systems.
+    """
+    every = systems(reader)
+    hosts = [path for path, document in every.items() if _can_boot(document)]
+    trays = [tray for path in hosts for tray in machine(reader, path).trays]
+    return [path for path, document in every.items() if document not in trays]
+
+
 def machine(reader: Reader, path: str) -> Machine:
     """Return the machine of a System.
 
@@ -67,7 +78,7 @@ def machine(reader: Reader, path: str) -> Machine:
         every = systems(reader)
     except Unreadable:
         every = {path: system}
-    hosts = [other for other, document in every.items() if document.keys() & set(_OWN)]
+    hosts = [other for other, document in every.items() if _can_boot(document)]
     chassis = _chassis(reader, system)
     trays = [
         document
@@ -83,6 +94,10 @@ def _complete(system: Mapping[str, Any]) -> dict[str, Any]:
     """Return a System with the links that iLO has among its own. iLO 4 has that of the BIOS there."""
     links = {**inner(system, 'Oem', 'Hp', 'Links'), **inner(system, 'Oem', 'Hpe', 'Links')}
     return {name.replace('BIOS', 'Bios'): value for name, value in links.items()} | dict(system)
+
+
+def _can_boot(system: Mapping[str, Any]) -> bool:
+    return bool(system.keys() & set(_OWN))
 
 
 def _chassis(reader: Reader, system: Mapping[str, Any]) -> set[str]:

@@ -76,12 +76,12 @@ class BmcServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 200
 
-    def __init__(self, documents=None, context=None):
-        super().__init__(('127.0.0.1', 0), _Handler)
+    def __init__(self, documents=None, context=None, address=('127.0.0.1', 0)):
+        super().__init__(address, _Handler)
         self.documents = tree() if documents is None else documents
         self.delay, self.answers, self.requests, self.refused = 0, {}, [], False
         self.sessions = set()
-        self.url = f'{"https" if context else "http"}://127.0.0.1:{self.server_port}'
+        self.url = f'{"https" if context else "http"}://{address[0]}:{self.server_port}'
         if context:
             self.socket = context.wrap_socket(self.socket, server_side=True)
 
@@ -159,12 +159,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving(documents=None, context=None):
+def serving(documents=None, context=None, address=('127.0.0.1', 0)):
     """Run a BMC, and yield it.
 
     :param context: SSLContext; None for HTTP.
+    :param address: IP address and port; 0 for a free port.
     """
-    with BmcServer(documents, context) as server:
+    with BmcServer(documents, context, address) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:

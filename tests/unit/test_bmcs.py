@@ -205,6 +205,7 @@ def test_driver_info_as_in_ironic():
     access = bmcs.access(info)
     assert (access.url, access.system, access.verify, access.auth_type) == ('https://10.0.0.5', '', False, 'auto')
     assert 'p' not in repr(access).split("'")
+    assert bmcs.access({'redfish_address': '2001:db8::5'}).url == 'https://[2001:db8::5]'
 
 
 @pytest.fixture
