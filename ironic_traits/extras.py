@@ -1,6 +1,7 @@
 """The optional dependencies of this package."""
 
 import importlib.metadata
+import importlib.util
 import shlex
 
 #: Its name on PyPI would be free for anyone to take, so no message says "pip install" with it.
@@ -15,3 +16,9 @@ def installation(extra: str) -> str:
     requirements = [text.split(';') for text in importlib.metadata.requires(_PACKAGE) or ()]
     needed = [name.strip() for name, *condition in requirements if f'"{extra}"' in ''.join(condition).replace("'", '"')]
     return f'pip install {shlex.join(needed)}'
+
+
+def missing(extra: str, *modules: str) -> str:
+    """Return the sentence that says how to install an extra, if a module of it is not installed; '' otherwise."""
+    absent = [name for name in modules if importlib.util.find_spec(name) is None]
+    return f'{absent[0]} is not installed. Run: {installation(extra)}' if absent else ''

@@ -94,6 +94,35 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
         help='fields of the nodes, as "baremetal node show -f json" prints them',
     )
     parser.add_argument('--standard', '-s', action='store_true', help='evaluate the standard rules, too')
+    _add_machines(parser)
+
+
+def _add_machines(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--redfish',
+        # ``redfish`` is a group of the configuration, too.
+        dest='redfish_urls',
+        action='append',
+        default=[],
+        metavar='URL',
+        help='a BMC. Print what the rules would do on each of its machines. May be repeated',
+    )
+    parser.add_argument(
+        '--redfish-user',
+        metavar='NAME',
+        help='user name at the BMC. Set the password in the environment variable REDFISH_PASSWORD',
+    )
+    parser.add_argument('--insecure', action='store_true', help='do not verify the certificate of the BMC')
+    parser.add_argument(
+        '--redfish-tree',
+        dest='redfish_trees',
+        action='append',
+        default=[],
+        metavar='DIRECTORY',
+        help='the documents of a BMC, as Redfish mockups have them: index.json in a directory for each path. May be '
+        'repeated',
+    )
+    parser.add_argument('--system', metavar='PATH', help='only the machine of this System, as /redfish/v1/Systems/1')
 
 
 def _import_rules_arguments(parser: argparse.ArgumentParser) -> None:

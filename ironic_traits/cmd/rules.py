@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_traits import yaml_documents
+from ironic_traits.cmd import rule_machines
 from ironic_traits.deploy import inspection_hooks
 from ironic_traits.matching.facts import NodeFacts
 from ironic_traits.matching.rules import inspection_rules, inspector_rules, rule_evaluation, rule_files
@@ -22,14 +23,15 @@ def check(conf: Any) -> None:
     :raises SystemExit: a file cannot be used, or a rule fails.
     """
     command = conf.command
-    if not command.file and not command.inventories:
-        print('Name a file with rules, or an --inventory for the standard rules', file=sys.stderr)
+    if not (command.file or command.inventories or command.redfish_urls or command.redfish_trees):
+        sentence = 'Name a file with rules, or an --inventory, --redfish or --redfish-tree for the standard rules'
+        print(sentence, file=sys.stderr)
         sys.exit(_UNUSABLE)
     problems: list[str] = []
     rules = list(_rules(command.file, problems)) if command.file else list(inspection_rules.standard())
     if command.file and command.standard:
         rules += inspection_rules.standard()
-    inventories = list(_inventories(command.inventories, command.node_file, problems))
+    inventories = list(_inventories(conf, problems))
     names = [rule.name for rule in rules]
     problems += [f'Two rules have the name {name}' for name in sorted(set(names)) if names.count(name) > 1]
     if problems:
@@ -37,7 +39,8 @@ def check(conf: Any) -> None:
         sys.exit(_UNUSABLE)
     # The hooks are those of this machine's configuration.
     evaluations = [
-        _report(path, rules, inspection_hooks.read_facts(conf.inspection, facts)) for path, facts in inventories
+        _report(path, rules, inspection_hooks.read_facts(conf.inspection, facts), unread)
+        for path, facts, unread in inventories
     ]
     if not all(evaluation.is_good for evaluation in evaluations):
         sys.exit(_BAD)
@@ -55,8 +58,9 @@ def _rules(paths: Iterable[str], problems: list[str]) -> Iterator[Rule]:
             yield from rules
 
 
-def _inventories(paths: Iterable[str], node: str | None, problems: list[str]) -> Iterator[tuple[str, NodeFacts]]:
-    """Generate (path, facts) of files with inspection data."""
+def _inventories(conf: Any, problems: list[str]) -> Iterator[tuple[str, NodeFacts, Mapping[str, str]]]:
+    """Generate (path, facts, {part: why it could not be read}) of files with inspection data, and of machines."""
+    node = conf.command.node_file
     try:
         fields = rule_files.read_json(node) if node else {}
     except InvalidInventory as error:
@@ -65,17 +69,21 @@ def _inventories(paths: Iterable[str], node: str | None, problems: list[str]) ->
     if not isinstance(fields, Mapping):
         problems.append(f'{node}: it is not an object with the fields of a node')
         return
-    for path in paths:
+    for path in conf.command.inventories:
         try:
-            yield path, rule_files.read_inventory(path, fields)
+            yield path, rule_files.read_inventory(path, fields), {}
         except InvalidInventory as error:
             problems.append(f'{path}: {error}')
+    for path, inspection in rule_machines.read(conf, problems):
+        yield path, rule_evaluation.facts_of(inspection.document, fields), inspection.unread
 
 
-def _report(path: str, rules: Sequence[Rule], facts: NodeFacts) -> Evaluation:
+def _report(path: str, rules: Sequence[Rule], facts: NodeFacts, unread: Mapping[str, str]) -> Evaluation:
     """Evaluate rules on an inventory, and print what they do."""
     evaluation = rule_evaluation.evaluate(rules, facts)
     print(f'\n{path}:')
+    for part, reason in unread.items():
+        print(printable(f'  {part} could not be read: {reason}'))
     for result in evaluation.results:
         for line in _lines(result):
             print(printable(f'  {line}'))
