@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ironic_traits.client.changes import Changes
+from ironic_traits.client.discoveries import Discoveries
 from ironic_traits.client.requests import VERSION, Failed
 from ironic_traits.client.rules import RuleRuns
 
 __all__ = ['VERSION', 'Client', 'Failed']
 
 
-class Client(RuleRuns, Changes):
+class Client(RuleRuns, Discoveries, Changes):
     """A client of one service.
 
     :param connection: an openstacksdk Connection, or a keystoneauth Session.

@@ -15,6 +15,8 @@ SERVICE_TYPE = 'baremetal'
 VERSION = '1.115'
 #: The minor version that hides the children of nodes in lists.
 _CHILDREN_SINCE = 83
+#: Beginnings of paths whose bodies may have passwords, such as those of BMCs. A debug log must not have them.
+_WITH_SECRETS = ('/v1/nodes', '/v1/volume')
 _VERSION = 'X-OpenStack-Ironic-API-Version'
 _MAXIMUM = 'X-OpenStack-Ironic-API-Maximum-Version'
 
@@ -139,6 +141,7 @@ class Requests:
             microversion=self._version,
             headers={_VERSION: self._version, **(headers or {})},
             raise_exc=False,
+            log=document is None or not path.startswith(_WITH_SECRETS),
             # openstacksdk would retry a 409 for 15 seconds, which is useless when a node is reserved.
             status_code_retries=0,
             **options,
