@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 from ironic_traits.matching.rules import inspection_rules, rule_evaluation
-from ironic_traits.redfish import bmcs, inspections
-from ironic_traits.redfish.addresses import host_url
+from ironic_traits.redfish import addresses, bmcs, inspections
+from ironic_traits.redfish.addresses import BadAddress
 from ironic_traits.redfish.bmcs import Access, Bmc, Failure
 from ironic_traits.redfish.inspections import Inspection
 from ironic_traits.redfish.trees import ROOT, Tree, Unreadable, text
@@ -141,7 +141,9 @@ def targets(ranges: Iterable[str], login: Mapping[str, Any], port: int | None = 
     if sum(each.num_addresses for each in networks) > MAX_ADDRESSES:
         raise BadRange(f'The ranges have more than {MAX_ADDRESSES:,} addresses.')
     every = dict.fromkeys(itertools.chain.from_iterable(network.hosts() for network in networks))
-    return [Target({**login, 'redfish_address': host_url('https', str(ip), port)}, is_named=False) for ip in every]
+    return [
+        Target({**login, 'redfish_address': addresses.host_url('https', str(ip), port)}, is_named=False) for ip in every
+    ]
 
 
 def _network(range_: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -175,10 +177,13 @@ def discover(
 
 def _distinct(every: Iterable[Target]) -> list[Target]:
     """Return the targets without those that are there twice. One that the user named counts more."""
-    found: dict[Any, Target] = {}
+    found: dict[str, Target] = {}
     for target in sorted(every, key=lambda each: not each.is_named):
-        key = [target.driver_info.get(name) for name in ('redfish_address', 'redfish_system_id')]
-        found.setdefault(str(key), target)
+        driver_info = dict(target.driver_info)
+        with contextlib.suppress(BadAddress):
+            driver_info['redfish_address'] = addresses.url(str(driver_info.get('redfish_address') or ''))
+        key = str([driver_info.get(name) for name in ('redfish_address', 'redfish_system_id')])
+        found.setdefault(key, Target(driver_info, target.is_named))
     return list(found.values())
 
 

@@ -71,6 +71,7 @@ class BmcServer(ThreadingHTTPServer):
     :ivar requests: requests so far: [(method, path), …].
     :ivar sessions: the sessions that are open.
     :ivar refused: whether no password is right.
+    :ivar password: the password.
     """
 
     daemon_threads = True
@@ -80,7 +81,7 @@ class BmcServer(ThreadingHTTPServer):
         super().__init__(address, _Handler)
         self.documents = tree() if documents is None else documents
         self.delay, self.answers, self.requests, self.refused = 0, {}, [], False
-        self.sessions = set()
+        self.sessions, self.password = set(), PASSWORD
         self.url = f'{"https" if context else "http"}://{address[0]}:{self.server_port}'
         if context:
             self.socket = context.wrap_socket(self.socket, server_side=True)
@@ -93,7 +94,7 @@ class BmcServer(ThreadingHTTPServer):
     @property
     def driver_info(self):
         """What a node needs for it."""
-        return {'redfish_address': self.url, 'redfish_username': USER, 'redfish_password': PASSWORD}
+        return {'redfish_address': self.url, 'redfish_username': USER, 'redfish_password': self.password}
 
     def handle_error(self, request, client_address):
         """Ignore clients that close the connection."""
@@ -139,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         return not self.server.refused and self.headers.get('X-Auth-Token') == TOKEN
 
     def _log_in(self):
-        if self.server.refused or self.body != {'UserName': USER, 'Password': PASSWORD}:
+        if self.server.refused or self.body != {'UserName': USER, 'Password': self.server.password}:
             self.answer({'error': {'code': 'Base.1.0.NoAccess', 'message': f'{self.body} is wrong'}}, 401)
             return
         path = f'/SessionService/Sessions/{len(self.server.requests)}'

@@ -90,6 +90,13 @@ def test_each_machine_of_a_bmc(bmc):
     ]
 
 
+def test_one_address_in_several_forms(bmc):
+    urls = (bmc.url, f'{bmc.url}/', bmc.url.replace('http', 'HTTP'))
+    assert [
+        each.address for each in discovery.discover([Target({**LOGIN, 'redfish_address': url}) for url in urls])
+    ] == [bmc.url]
+
+
 def hang(handler):
     threading.Event().wait(4)
 

@@ -39,6 +39,7 @@ COMMANDS = {
     'mirror list': (),
     'mirror show': ('far',),
     'capacity': ('--trait', 'CUSTOM_FAST'),
+    'discover': ('--range', HOSTILE),
     'drift': ('--flavors', 'FILE.flavors'),
     'drift --firmware': (),
     'match': ('--trait', 'CUSTOM_A'),

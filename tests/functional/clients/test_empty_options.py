@@ -25,6 +25,7 @@ OPTIONS = [
     *(f'reservation create {instance(1)} --trait CUSTOM_A --node', 'node deploy one --reservation'),
     *('inspection rule preview --all --node', 'inspection rule preview --all --without'),
     'inspection rule apply --yes --nodes',
+    *(f'discover {option}' for option in ('--range', '--file', '--user', '--resource-class')),
 ]
 
 
