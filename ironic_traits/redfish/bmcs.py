@@ -197,6 +197,7 @@ def connect(access: Access, timeout: float, total: float, local: bool = False) -
     finally:
         # Some BMCs allow only a few sessions. One that does not answer ends them by itself.
         with contextlib.suppress(Exception):
+            connector.begin_logout()
             login.close()
         connector.close()
 

@@ -22,6 +22,8 @@ from ironic_traits.redfish.addresses import check_peer
 
 #: Maximum number of bytes of one answer, and of all answers of a connection.
 MAX_ANSWER, MAX_TOTAL = 8 * 2**20, 32 * 2**20
+#: Seconds for the request that ends a session.
+_LOGOUT = 5
 #: Bytes that are read at a time.
 _CHUNK = 65536
 
@@ -61,6 +63,10 @@ class Limits:
         # A duplicate, because TLS takes the socket away.
         self._sockets.append(connected.dup())
         return connected
+
+    def begin_logout(self) -> None:
+        """Allow the last request, even if the time for all requests is over."""
+        self._end = time.monotonic() + _LOGOUT
 
     def close(self) -> None:
         """Close the duplicates of the sockets."""
@@ -125,6 +131,10 @@ class Connector(sushy.connector.Connector):
         self._limits = limits
         for scheme in ('http://', 'https://'):
             self._session.mount(scheme, _Adapter(url, limits))
+
+    def begin_logout(self) -> None:
+        """See ``Limits``."""
+        self._limits.begin_logout()
 
     def close(self) -> None:
         """Close the connections."""

@@ -119,6 +119,7 @@ def test_all_answers_together_have_a_limit(bmc):
     with connect(bmc, total=2) as connected:
         found = inspections.inspect(connected, connected.system)
     assert set(found.unread.values()) == {'The answers of the BMC took more than 2 seconds ([redfish] system_timeout).'}
+    assert not bmc.sessions
 
 
 def test_all_answers_together_have_a_size(bmc, monkeypatch):
