@@ -4,7 +4,7 @@ import argparse
 import getpass
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import tqdm
@@ -47,10 +47,14 @@ class Discover(commands.Lister):
         )
         parser.add_argument('--long', action='store_true', help='Show the names of traits, and what could not be read')
         parser.add_argument(
-            '--jobs', metavar='<number>', type=_positive, default=64, help='Number of BMCs at a time (default: 64)'
+            '--jobs', metavar='<number>', type=_number(3600), default=64, help='Number of BMCs at a time (default: 64)'
         )
         parser.add_argument(
-            '--timeout', metavar='<seconds>', type=_positive, default=10, help='Seconds for one answer (default: 10)'
+            '--timeout',
+            metavar='<seconds>',
+            type=_number(3600),
+            default=10,
+            help='Seconds for one answer (default: 10)',
         )
         return parser
 
@@ -80,7 +84,9 @@ def _add_addresses(parser: argparse.ArgumentParser) -> None:
         default=[],
         help='Addresses of BMCs, as 10.0.0.0/24. May be repeated. At most 65,536 addresses',
     )
-    parser.add_argument('--port', metavar='<port>', type=_port, help='Port of the BMCs of the ranges (default: 443)')
+    parser.add_argument(
+        '--port', metavar='<port>', type=_number(65535), help='Port of the BMCs of the ranges (default: 443)'
+    )
     parser.add_argument(
         '--file',
         metavar='<file>',
@@ -149,13 +155,12 @@ def _row(each: Enrolled, is_long: bool) -> tuple[Any, ...]:
     return (found.address, found.system, *vendor, found.cpu, traits, each.node, each.result, *more)
 
 
-def _port(value: str) -> int:
-    if not value.isdecimal() or not 0 < int(value) < 65536:
-        raise argparse.ArgumentTypeError(f'{value!r} is no port')
-    return int(value)
+def _number(maximum: int) -> Callable[[str], int]:
+    """Return a type of argparse: a number from 1 to a maximum."""
 
+    def number(value: str) -> int:
+        if not value.isdecimal() or not 0 < int(value) <= maximum:
+            raise argparse.ArgumentTypeError(f'{value!r} is no number from 1 to {maximum}')
+        return int(value)
 
-def _positive(value: str) -> int:
-    if not value.isdecimal() or not 0 < int(value) < 10_000:
-        raise argparse.ArgumentTypeError(f'{value!r} is no number from 1 to 9999')
-    return int(value)
+    return number

@@ -150,6 +150,13 @@ def test_bad_options(arguments, sentence):
     assert refusal(*arguments).startswith(sentence)
 
 
+@pytest.mark.parametrize('option', ['--port 0', '--port 65536', '--port x', '--jobs 0', '--jobs -1', '--timeout 0'])
+def test_bad_numbers(option):
+    done = commands.run('baremetal', 'discover', '--range', '127.9.0.9', *option.split())
+    assert done.returncode == 2
+    assert f'argument {option.split()[0]}: ' in done.stderr
+
+
 @pytest.mark.usefixtures('environment')
 def test_no_password(rack, monkeypatch):
     monkeypatch.delenv('REDFISH_PASSWORD')
