@@ -5,6 +5,7 @@ sushy reads BMCs. It is in the extra ``redfish``, so it is imported only where i
 
 import collections
 import dataclasses
+import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -91,7 +92,7 @@ class Discoveries(Requests):
         :param resource_class: of new nodes; None for the default of the service.
         :param preview: whether nothing is written.
         """
-        every = sorted(found, key=lambda each: (each.address, each.system))
+        every = sorted(found, key=lambda each: _natural(each.address + each.system))
         uuids = collections.Counter(each.uuid for each in every)
         seen: dict[str, Discovered] = {}
         for each in every:
@@ -107,6 +108,11 @@ class Discoveries(Requests):
                 yield Enrolled(each, enroller.node, str(error), is_failed=True)
             else:
                 yield Enrolled(each, enroller.node, result)
+
+
+def _natural(text: str) -> list[int | str]:
+    """Return a key to sort by, so that 10.0.0.9 comes before 10.0.0.10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r'(\d+)', text)]
 
 
 class _Enroller:

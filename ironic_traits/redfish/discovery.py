@@ -31,6 +31,8 @@ _DEFAULTS = (
     '00020003-0004-0005-0006-000700080009',
     '12345678-1234-5678-90ab-cddeefaabbcc',
     '01234567-89ab-cdef-0123-456789abcdef',
+    '4c4c4544-0000-2010-8020-80c04f202020',  # Dell, without a service tag
+    'fefefefe-fefe-fefe-fefe-fefefefefefe',
 )
 
 

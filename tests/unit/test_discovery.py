@@ -207,6 +207,7 @@ def test_closing_ends_the_sessions(bmc):
     ('FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF', ''),
     ('03000200-0400-0500-0006-000700080009', ''),
     ('12345678-1234-5678-90AB-CDDEEFAABBCC', ''),
+    ('4c4c4544-0000-2010-8020-80c04f202020', ''),
 ])  # fmt: skip
 def test_uuids(value, uuid):
     assert Discovered({}, Inspection({}, {'redfish': {'uuid': value}}, {})).uuid == uuid

@@ -7,6 +7,7 @@ import pytest
 from keystoneauth1 import noauth, session
 
 from ironic_traits.client import Client
+from ironic_traits.redfish.discovery import Discovered
 from tests.support.bmc_server import PASSWORD, SYSTEM, serving, tree
 from tests.support.redfish_trees import to
 from tests.support.service import ForkedServer
@@ -191,6 +192,13 @@ def test_a_machine_with_two_addresses(client):
         assert [each.is_failed for each in done] == [False, True]
         assert done[1].result == f'{done[0].found.address}{SYSTEM} shows the same MAC address 52:54:00:00:00:01.'
     assert len(list(client.nodes(fields='uuid'))) == 1
+
+
+def test_the_order_of_addresses(client):
+    numbers = (5, 10, 9, 100)
+    found = [Discovered({'redfish_address': f'https://10.0.0.{number}'}, problem='x') for number in numbers]
+    addresses = [each.found.address.rpartition('.')[2] for each in client.enroll(found)]
+    assert addresses == ['5', '9', '10', '100']
 
 
 def test_one_failure_does_not_stop_the_others(client):
