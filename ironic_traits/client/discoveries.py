@@ -138,8 +138,7 @@ class _Enroller:
         self.node = self._node(expected, ports)
         node = self._client.find(f'/v1/nodes/{self.node}')
         if node is None:
-            fields = {'uuid': self.node, 'driver': 'redfish', 'driver_info': dict(self._found.driver_info)}
-            self._write('POST', '/v1/nodes', fields | ({'resource_class': resource_class} if resource_class else {}))
+            self._create(resource_class)
         else:
             self._check_machine(node, ports)
         missing = [mac for mac in self._macs if mac not in ports]
@@ -150,6 +149,10 @@ class _Enroller:
         kind = 'created' if node is None else 'changed' if changes else 'unchanged'
         kind = f'would be {kind}' if self._is_preview and kind != 'unchanged' else kind
         return ': '.join(filter(None, (kind, ', '.join(changes))))
+
+    def _create(self, resource_class: str | None) -> None:
+        fields = {'uuid': self.node, 'driver': 'redfish', 'driver_info': dict(self._found.driver_info)}
+        self._write('POST', '/v1/nodes', fields | ({'resource_class': resource_class} if resource_class else {}))
 
     def _ports(self) -> dict[str, str]:
         """Return {MAC address: uuid of the node that has a port with it}."""

@@ -63,8 +63,11 @@ class Discover(commands.Lister):
         return super().run(parsed_args) or int(self._is_failed)
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
-        found = list(_found(_targets(parsed_args), parsed_args))
-        enroll = osc.client(self.app).enroll(found, parsed_args.resource_class, preview=not parsed_args.enroll)
+        targets, client = _targets(parsed_args), osc.client(self.app)
+        # A service that cannot be used is better known before all BMCs are read.
+        client.ask('GET', '/v1')
+        found = list(_found(targets, parsed_args))
+        enroll = client.enroll(found, parsed_args.resource_class, preview=not parsed_args.enroll)
         results = list(tqdm.tqdm(enroll, 'Nodes', len(found), leave=False, disable=None, file=sys.__stderr__))
         failed = sum(each.is_failed for each in results)
         self._is_failed = bool(failed)

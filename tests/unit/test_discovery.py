@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from ironic_traits import extras
 from ironic_traits.redfish import bmc_files, discovery
 from ironic_traits.redfish.bmc_files import BadFile
 from ironic_traits.redfish.discovery import BadRange, Discovered, Limits, Target
@@ -251,3 +252,10 @@ def test_bad_files(tmp_path, text, sentence):
 def test_no_file(tmp_path):
     with pytest.raises(BadFile, match='No such file or directory'):
         bmc_files.read(str(tmp_path / 'f'))
+
+
+def test_what_to_install():
+    assert extras.missing('redfish', 'archspec', 'sushy') == ''
+    sentence = extras.missing('redfish', 'archspec', 'no_such_module')
+    assert sentence.startswith('no_such_module is not installed. Run: pip install ')
+    assert 'sushy>=' in sentence

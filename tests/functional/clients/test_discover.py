@@ -165,6 +165,15 @@ def test_no_password(rack, monkeypatch):
     assert refusal('--range', '127.9.0.9') == sentence
 
 
+def test_a_service_that_is_not_there(bmcs, rack, monkeypatch):
+    """No BMC is read for nothing."""
+    monkeypatch.setenv('OS_AUTH_TYPE', 'none')
+    monkeypatch.setenv('OS_ENDPOINT', f'http://127.0.0.1:{free_port()}')
+    monkeypatch.setenv('REDFISH_PASSWORD', PASSWORD)
+    assert refusal('--file', rack).startswith('Unable to establish connection to ')
+    assert not any(server.requests for server in bmcs)
+
+
 @pytest.mark.usefixtures('environment')
 def test_control_characters(bmcs, rack):
     bmcs[0].system['Model'] = 'x\x1b[2J\u202e'
