@@ -71,7 +71,7 @@ def test_the_guide(tmp_path, port):
     given = [written.replace('10.0.0.0/28', f'127.9.2.0/28 --port {port}') for written, _, _ in transcript]
     given = [each.replace('--file rack.yaml', '--file local.yaml') for each in given]
     with ForkedServer(None, '--config-file', 'a.conf', '--nostart-worker', cwd=tmp_path) as server:
-        _, *printed = run([first, *given], server, tmp_path, tmp_path)
+        _, *printed = run([first, *given], {'http://127.0.0.1:6385': server.base}, tmp_path, tmp_path)
     # The addresses of the guide are seven characters shorter.
     assert len(str(port)) == 5
     changes = ((f'127\\.9\\.2\\.(\\d):{port}', '10.0.0.\\1'), (r'^\+-{7}', '+'), (r'^\| Address {7}', '| Address'))
