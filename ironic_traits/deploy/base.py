@@ -76,7 +76,7 @@ class Observed:
 class Task:
     """One action on one node.
 
-    :ivar action: one of ``states.ACTIONS``.
+    :ivar action: one of ``states.ACTIONS``; or ``refresh``, which reads a BMC and changes nothing.
     :ivar phase: how often the driver has returned Later for this action or step.
     :ivar arguments: the client's arguments: ``target`` of power; ``clean_steps``, ``deploy_steps``,
         ``service_steps``, ``disable_ramdisk``, ``rescue_password``; and DATA_RECEIVED.

@@ -23,7 +23,6 @@ from ironic_traits.db.statements.insert import insert_missing
 from ironic_traits.db.statements.types import clock, read_clock
 from ironic_traits.deploy import base, inspection_hooks, merged_facts, states
 from ironic_traits.inventory.core import history, origins
-from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import change, read, take
 from ironic_traits.inventory.inspection import inspections, node_inventories, rule_runs
 from ironic_traits.inventory.provisioning import workers
@@ -52,7 +51,6 @@ class Claim(NamedTuple):
     lease: str
 
 
-@waiting_for_lock
 @retried
 def request(context: Context, ident: str) -> None:
     """Let a worker read the BMC of a node now.
