@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import stevedore
 from oslo_config import cfg
 
-from ironic_traits import failures
+from ironic_traits import extras, failures
 from ironic_traits.deploy.base import Driver
 from ironic_traits.deploy.simulated_hardware import INTERFACES, SimulatedHardware
 
@@ -24,6 +24,8 @@ def load(conf: cfg.ConfigOpts) -> dict[str, Driver]:
     """
     simulated = _simulated(conf)
     names = conf.deploy.enabled_hardware_types
+    if 'redfish' in names and (problem := extras.missing('redfish', 'sushy', 'archspec')):
+        raise cfg.Error(f'[deploy] enabled_hardware_types: redfish cannot be used: {problem}')
     manager: stevedore.NamedExtensionManager[Any] = stevedore.NamedExtensionManager(
         NAMESPACE,
         names,

@@ -79,6 +79,8 @@ class RedfishHardware(base.Driver):
         'with the certificates that are trusted.',
         'redfish_auth_type': 'How to log in: basic, session, or auto, which is the default.',
     }
+    #: None: a request that names steps is refused.
+    steps = {'clean': (), 'service': ()}
     refreshable = frozenset({'redfish'})
     watches = True
 
@@ -188,11 +190,10 @@ def _power_state(document: Mapping[str, Any]) -> str | None:
     return _POWER.get(text(document, 'PowerState'))
 
 
-#: {action: how it is performed}. Before a node becomes available, nothing is cleaned.
+#: {action: how it is performed}.
 _WORK = {
     'verify': _read_power_state,
     'adopt': _read_power_state,
-    'clean': _read_power_state,
     'undeploy': _undeploy,
     'power': _power,
     'inspect': _inspect,

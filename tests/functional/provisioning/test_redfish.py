@@ -1,6 +1,9 @@
 """The hardware type redfish: power, inspection, and what it refuses."""
 
+import sys
+
 import pytest
+from oslo_config import cfg
 
 from tests.support import transitions
 from tests.support.bmc_nodes import bmc_client, carry_out, history, manageable
@@ -102,6 +105,27 @@ def test_adopt_and_undeploy(client, bmc):
     transitions.pass_time(client.app, 5)
     finish_work(client.app)
     assert client.get(f'/v1/nodes/{uuid}')['provision_state'] == 'available'
+
+
+@pytest.mark.parametrize('library', ['sushy', 'archspec'])
+def test_what_to_install(database_url, library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    expected = f'redfish cannot be used: {library} is not installed. Run: pip install'
+    with pytest.raises(cfg.Error, match=expected), bmc_client(database_url):
+        pass
+
+
+@pytest.mark.parametrize('verb', ['clean', 'service'])
+def test_steps_are_refused(client, bmc, verb):
+    uuid = manageable(client, bmc)
+    if verb == 'service':
+        carry_out(client, uuid, 'adopt')
+    step = {'interface': 'deploy', 'step': 'erase_devices'}
+    transitions.ask(client, uuid, verb, **{f'{verb}_steps': [step]})
+    finish_work(client.app)
+    node = client.get(f'/v1/nodes/{uuid}')
+    assert node['provision_state'] == f'{verb} failed'
+    assert f'node does not support this {verb} step' in node['last_error']
 
 
 def test_inspect(client, bmc):
