@@ -186,7 +186,8 @@ class _Enroller:
         assert inspection is not None
         path = f'/v1/nodes/{self.node}/inventory'
         before = (self._client.find(path) if has_node else None) or {}
-        document = merged_facts.merge(before, Facts(inspection.document, inspection.unread, inspection.unknown))
+        facts = Facts(inspection.document, inspection.unread, inspection.unknown, inspection.is_running)
+        document = merged_facts.merge(before, facts)
         if document == before:
             return False
         self._write('PUT', path, document)

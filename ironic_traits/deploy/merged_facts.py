@@ -9,9 +9,12 @@ from typing import Any
 
 from ironic_traits.deploy.base import Facts
 
-_OWN = 'plugin_data.redfish.'
-#: What this module adds to ``plugin_data.redfish``: why parts could not be read, and the places of other facts.
-_UNREAD, _PLACES = 'unread', 'places'
+#: Where a fact is: ('inventory', 'cpu', 'count'), ('inventory', 'disks'), ('plugin_data', 'redfish', 'bios').
+Place = tuple[str, ...]
+
+_OWN = ('plugin_data', 'redfish')
+#: What this module adds: why parts could not be read, and where else the BMC has facts.
+_UNREAD, _PLACES = (*_OWN, 'unread'), (*_OWN, 'places')
 
 
 def merge(before: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
@@ -20,48 +23,71 @@ def merge(before: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     :param before: the document before: {'inventory': {…}, 'plugin_data': {…}}, or {}.
     """
     old, new = _flat(before), _flat(facts.document)
-    places = {*(old.get(_OWN + _PLACES) or ()), *(place for place in old if place.startswith(_OWN))}
+    listed = old.get(_PLACES)
+    places = {place for place in old if place[:2] == _OWN or (isinstance(listed, list) and _text(place) in listed)}
     of_ramdisk = {place: value for place, value in old.items() if place not in places}
-    earlier = {place: value for place, value in old.items() if place in places.intersection(facts.unknown)}
-    of_bmc = new | earlier
-    merged = {**of_bmc, **of_ramdisk}
-    for place in of_bmc.keys() & of_ramdisk.keys():
-        if isinstance(of_bmc[place], Mapping) and isinstance(of_ramdisk[place], Mapping):
-            merged[place] = {**of_bmc[place], **of_ramdisk[place]}
-    own = sorted(place for place in of_bmc.keys() - of_ramdisk.keys() if not place.startswith(_OWN))
-    return _nested(merged | {_OWN + _UNREAD: facts.unread, _OWN + _PLACES: own})
+    earlier = {place: value for place, value in old.items() if place in places and _is_unknown(place, new, facts)}
+    of_bmc = new | {place: _combined(new.get(place), value) for place, value in earlier.items()}
+    own = sorted(_text(place) for place in of_bmc.keys() - of_ramdisk.keys() if place[:2] != _OWN)
+    return _nested({**of_bmc, **of_ramdisk, _UNREAD: facts.unread, _PLACES: own})
 
 
 def unread(document: Mapping[str, Any]) -> Mapping[str, str]:
     """Return {part: why the BMC could not show it} of a document."""
-    found = _flat(document).get(_OWN + _UNREAD)
+    found = _flat(document).get(_UNREAD)
     return found if isinstance(found, Mapping) else {}
 
 
 def with_earlier(document: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """Return a document that a ramdisk has sent, with what only a BMC shows, from the document before."""
-    facts = {place: value for place, value in _flat(before).items() if place.startswith(_OWN)}
-    return _nested(_flat(document) | facts | ({_OWN + _PLACES: []} if facts else {}))
+    facts = {place: value for place, value in _flat(before).items() if place[:2] == _OWN}
+    return _nested(_flat(document) | facts | ({_PLACES: []} if facts else {}))
 
 
-def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {place: value}, as ``inventory.cpu`` and ``plugin_data.redfish.bios``."""
-    flat: dict[str, Any] = {}
+def _is_unknown(place: Place, new: Mapping[Place, Any], facts: Facts) -> bool:
+    """Whether the BMC did not show a fact although it may still be true."""
+    is_unread = _text(place[:2]) in facts.unknown or _text(place) in facts.unknown
+    return is_unread or (not facts.is_running and not new.get(place))
+
+
+def _combined(new: Any, earlier: Any) -> Any:
+    """Return a fact of which the BMC has shown a part, with what it has shown earlier."""
+    if isinstance(new, list) and isinstance(earlier, list):
+        names = [_name(each) for each in new]
+        return new + [each for each in earlier if _name(each) not in names]
+    if isinstance(new, Mapping) and isinstance(earlier, Mapping):
+        return {**earlier, **new}
+    return new or earlier
+
+
+def _name(item: Any) -> Any:
+    """Return what identifies an item of a list."""
+    return (item.get('name') or item.get('mac_address') or item) if isinstance(item, Mapping) else item
+
+
+def _text(place: Place) -> str:
+    return '.'.join(place)
+
+
+def _flat(document: Mapping[str, Any]) -> dict[Place, Any]:
+    """Return {place: value}. Objects in the inventory have a place for each key."""
+    flat: dict[Place, Any] = {}
     for section, values in document.items():
         for key, value in values.items():
-            if f'{section}.{key}.' == _OWN and isinstance(value, Mapping):
-                flat |= {_OWN + name: each for name, each in value.items()}
-            else:
-                flat[f'{section}.{key}'] = value
+            place = (section, key)
+            if isinstance(value, Mapping) and (section == 'inventory' or place == _OWN):
+                flat |= {(*place, name): each for name, each in value.items()}
+            elif place != _OWN:
+                flat[place] = value
     return flat
 
 
-def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+def _nested(flat: Mapping[Place, Any]) -> dict[str, Any]:
     document: dict[str, Any] = {'inventory': {}, 'plugin_data': {}}
-    for place, value in flat.items():
-        section, _, key = place.partition('.')
-        if place.startswith(_OWN):
-            document['plugin_data'].setdefault('redfish', {})[place.removeprefix(_OWN)] = value
+    for (section, key, *name), value in sorted(flat.items(), key=lambda item: len(item[0])):
+        if name:
+            inside = document[section].get(key)
+            document[section][key] = {**inside, name[0]: value} if isinstance(inside, dict) else {name[0]: value}
         else:
             document[section][key] = value
     return document

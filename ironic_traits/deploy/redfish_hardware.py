@@ -4,12 +4,13 @@ It does not deploy. Who does, brings its nodes here by "adopt", or by the mirror
 """
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oslo_config import cfg
 
-from ironic_traits.deploy import base, states
+from ironic_traits.deploy import base, states, steps
 from ironic_traits.redfish import bmcs, inspections
 from ironic_traits.redfish.bmcs import Bmc, Failure
 from ironic_traits.redfish.trees import Unreadable, inner, text
@@ -30,8 +31,8 @@ _POWER = {
     'PoweringOn': states.POWER_OFF,
 }
 _HEALTHS = ('OK', 'Warning', 'Critical')
-#: Seconds between two readings of a power state that is to change.
-_INTERVAL = 2
+#: Seconds between two readings of a power state that is to change, and number of readings of one that is changing.
+_INTERVAL, _CHANGES = 2, 5
 #: {source of Redfish: boot device of Ironic}. Of several sources of a device, the first is set.
 _DEVICES = {
     'Pxe': 'pxe',
@@ -102,7 +103,7 @@ class RedfishHardware(base.Driver):
         """See ``base.Driver``."""
         if task.action in ('deploy', 'rebuild'):
             raise base.WorkFailed(_NO_DEPLOY)
-        if task.action == 'undeploy' and task.node['automated_clean'] is not False:
+        if task.action == 'undeploy' and steps.is_cleaned(self.conf.deploy, task.node):
             raise base.WorkRefused(_NO_ERASURE)
         if task.action not in _WORK:
             raise base.WorkRefused(f'The hardware type redfish has no "{task.action}".')
@@ -120,7 +121,8 @@ class RedfishHardware(base.Driver):
     def boot_devices(self, node: Mapping[str, Any]) -> list[str]:
         """See ``base.Driver``."""
         with self._bmc(node) as bmc:
-            return list(dict.fromkeys(_DEVICES[each] for each in _DEVICES if each in bmc.boot_sources()))
+            known = bmc.boot_sources()
+        return list(dict.fromkeys(name for source, name in _DEVICES.items() if source in known))
 
     def boot_device(self, node: Mapping[str, Any]) -> dict[str, Any]:
         """See ``base.Driver``."""
@@ -172,9 +174,10 @@ def _power(task: base.Task, bmc: Bmc) -> base.Done | base.Later:
 
 def _change_power(task: base.Task, bmc: Bmc, target: str) -> base.Done | base.Later:
     """Change the power state in the first phase. In the others, wait until it has changed."""
-    state, end = _power_state(bmc.document()), states.POWER_TARGETS[target]
+    state, end = _settled_power_state(bmc), states.POWER_TARGETS[target]
     if task.phase == 0:
-        kinds = _RESETS[target][state == states.POWER_OFF]
+        running, off = _RESETS[target]
+        kinds = {states.POWER_ON: running, states.POWER_OFF: off}.get(state or '', running + off)
         if kinds:
             bmc.reset(*kinds)
             return base.Later(_INTERVAL)
@@ -183,7 +186,17 @@ def _change_power(task: base.Task, bmc: Bmc, target: str) -> base.Done | base.La
 
 def _inspect(task: base.Task, bmc: Bmc) -> base.Done:
     found = inspections.inspect(bmc, bmc.system)
-    return base.Done(facts=base.Facts(found.document, found.unread, found.unknown))
+    return base.Done(facts=base.Facts(found.document, found.unread, found.unknown, found.is_running))
+
+
+def _settled_power_state(bmc: Bmc) -> str | None:
+    """Return the power state, after a change that is under way if that does not take long."""
+    for _ in range(_CHANGES):
+        document = bmc.document()
+        if not text(document, 'PowerState').startswith('Powering'):
+            break
+        time.sleep(_INTERVAL)
+    return _power_state(document)
 
 
 def _power_state(document: Mapping[str, Any]) -> str | None:

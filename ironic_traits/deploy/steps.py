@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from oslo_config import cfg
+
 from ironic_traits.deploy import base
 from ironic_traits.masks import masked
 
@@ -51,6 +53,15 @@ def kind(driver: base.Driver, action: str) -> str | None:
     """
     name = KINDS.get(action)
     return name if name in driver.steps else None
+
+
+def is_cleaned(options: cfg.ConfigOpts.GroupAttr, node: Mapping[str, Any]) -> bool:
+    """Whether a node is cleaned before it becomes available.
+
+    :param options: the [deploy] group of ConfigOpts.
+    :param node: the node's columns by name.
+    """
+    return options.automated_clean if node['automated_clean'] is None else node['automated_clean']
 
 
 def label(step: Mapping[str, Any]) -> str:

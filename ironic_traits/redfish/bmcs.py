@@ -3,7 +3,9 @@
 import base64
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 import requests
@@ -16,13 +18,26 @@ from sushy.resources.system.system import System
 from ironic_traits.redfish import addresses
 from ironic_traits.redfish.addresses import BadAddress
 from ironic_traits.redfish.connections import Connector, Limits, Stopped
-from ironic_traits.redfish.trees import ROOT, Unreadable, objects, text
-
-_AUTH = {'auto': auth.SessionOrBasicAuth, 'basic': auth.BasicAuth, 'session': auth.SessionAuth}
+from ironic_traits.redfish.trees import ROOT, Unreadable, objects, printable, text
 
 
 class Failure(Exception):
     """A BMC that cannot be used, or that refuses a change. The text is a sentence, without passwords."""
+
+
+class _SessionOrBasic(auth.SessionOrBasicAuth):
+    """A session, or none if the BMC has none. A password that is refused is not tried again: that locks accounts."""
+
+    def _do_authenticate(self) -> None:
+        try:
+            auth.SessionAuth._do_authenticate(self)
+        except (exceptions.AccessError, exceptions.ConnectionError):
+            raise
+        except exceptions.SushyError:
+            self._fallback_to_basic_authentication()
+
+
+_AUTH = {'auto': _SessionOrBasic, 'basic': auth.BasicAuth, 'session': auth.SessionAuth}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,11 +142,17 @@ class Bmc:
 
     def _get(self, path: str) -> requests.Response:
         try:
-            return self._connector.get(path)
-        except exceptions.AccessError:
-            raise
+            response = self._connector.get(path)
+            status = response.status_code
         except exceptions.HTTPError as error:
-            raise Unreadable(f'The BMC answers {error.status_code} for {path[:200]!r}.') from None
+            if error.status_code == HTTPStatus.UNAUTHORIZED:
+                raise
+            status = error.status_code
+        if status == HTTPStatus.FORBIDDEN:
+            raise Unreadable(f'The user may not read {path[:200]!r} (403).')
+        if status != HTTPStatus.OK:
+            raise Unreadable(f'The BMC answers {status} for {path[:200]!r}.')
+        return response
 
     def document(self) -> Mapping[str, Any]:
         """Return the document of the System, as it is now.
@@ -219,26 +240,33 @@ def _sentences(connector: Connector, access: Access) -> Iterator[None]:
     except (Stopped, BadAddress, Unreadable) as error:
         raise Failure(str(error)) from None
     except Exception as error:  # sushy raises many types of them for documents that it does not expect
-        sentence = _sentence(error)
         basic = base64.b64encode(f'{access.username}:{access.password}'.encode()).decode()
-        for secret in filter(None, (access.password, basic, connector.token)):
-            sentence = sentence.replace(secret, '***')
-        raise Failure(sentence) from None
+        quoted = json.dumps(access.password)[1:-1]
+        secrets = [each for each in (access.password, quoted, basic, connector.token) if each]
+        raise Failure(_sentence(error, secrets)) from None
 
 
-def _sentence(error: Exception) -> str:
-    """Return what went wrong."""
+def _sentence(error: Exception, secrets: Sequence[str]) -> str:
+    """Return what went wrong, with stars for secrets."""
+
+    def masked(words: str) -> str:
+        # Before they are cut: a part of a secret would not be found.
+        for secret in secrets:
+            words = words.replace(secret, '***')
+        return printable(words)
+
     if isinstance(error, exceptions.AccessError):
         return f'The BMC refuses the user name or the password ({error.status_code}).'
     if isinstance(error, exceptions.HTTPError) and getattr(error, 'status_code', None):
-        detail = text({'detail': error.detail}, 'detail') if isinstance(error.detail, str) else ''
-        return f'The BMC answers {error.status_code}. {detail}'.strip()
+        messages = [each.get('Message') for each in objects(error.extended_info)]
+        detail = next(filter(None, (*messages, error.detail)), '')
+        return f'The BMC answers {error.status_code}. {masked(str(detail))}'.strip()
     cause = error.__context__ if isinstance(error, exceptions.ConnectionError) else error
     if isinstance(cause, requests.exceptions.SSLError):
-        return f'The certificate of the BMC cannot be verified (redfish_verify_ca): {_innermost(cause)}.'
+        return f'The certificate of the BMC cannot be verified (redfish_verify_ca): {masked(_innermost(cause))}.'
     if isinstance(cause, requests.RequestException | OSError):
-        return f'The BMC cannot be reached: {_innermost(cause)}.'
-    return f'The BMC shows something that cannot be used: {str(error)[:500]}'.rstrip('.') + '.'
+        return f'The BMC cannot be reached: {masked(_innermost(cause))}.'
+    return f'The BMC shows something that cannot be used: {masked(str(error))}'.rstrip('.') + '.'
 
 
 def _innermost(error: BaseException) -> str:
@@ -249,4 +277,4 @@ def _innermost(error: BaseException) -> str:
         if isinstance(each, BaseException)
     ]:
         error = inside[0]
-    return str(getattr(error, 'strerror', None) or error)[:200].rstrip('.')
+    return str(getattr(error, 'strerror', None) or error).rstrip('.')

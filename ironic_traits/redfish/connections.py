@@ -21,7 +21,7 @@ from urllib3 import connection, connectionpool
 from ironic_traits.redfish.addresses import check_peer
 
 #: Maximum number of bytes of one answer, and of all answers of a connection.
-MAX_ANSWER, MAX_TOTAL = 8 * 2**20, 32 * 2**20
+MAX_ANSWER, MAX_TOTAL = 2 * 2**20, 16 * 2**20
 #: Seconds for the request that ends a session.
 _LOGOUT = 5
 #: Bytes that are read at a time.
@@ -60,7 +60,8 @@ class Limits:
         except ValueError:
             connected.close()
             raise
-        # A duplicate, because TLS takes the socket away.
+        # A duplicate, because TLS takes the socket away. A BMC has one connection at a time.
+        self.close()
         self._sockets.append(connected.dup())
         return connected
 
@@ -110,7 +111,7 @@ class Limits:
             )
 
     def _shut_down(self) -> None:
-        for each in self._sockets:
+        for each in list(self._sockets):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
@@ -141,6 +142,10 @@ class Connector(sushy.connector.Connector):
         super().close()
         self._limits.close()
 
+    def _op(self, *args: Any, **options: Any) -> requests.Response:
+        """Send a request, and log in no second time: the session before would stay open."""
+        return super()._op(*args, **{'allow_reauth': False, **options})
+
     @property
     def token(self) -> str:
         """The token of the session of the BMC; '' if there is none."""
@@ -161,10 +166,12 @@ class _Adapter(HTTPAdapter):
 
         class Plain(connection.HTTPConnection):
             def _new_conn(self) -> socket.socket:
+                _share_timeout(self)
                 return limits.add(super()._new_conn())
 
         class Encrypted(connection.HTTPSConnection):
             def _new_conn(self) -> socket.socket:
+                _share_timeout(self)
                 return limits.add(super()._new_conn())
 
         plain = type('PlainPool', (connectionpool.HTTPConnectionPool,), {'ConnectionCls': Plain})
@@ -190,3 +197,10 @@ class _Adapter(HTTPAdapter):
                     raise Stopped(f'An answer of the BMC is larger than {MAX_ANSWER >> 20} MiB.')
             response._content = bytes(content)
             return response
+
+
+def _share_timeout(connected: connection.HTTPConnection) -> None:
+    """Share the time for a connection between the addresses of its host, which are tried one after another."""
+    with contextlib.suppress(OSError):
+        found = socket.getaddrinfo(connected.host, connected.port, type=socket.SOCK_STREAM)
+        connected.timeout = (connected.timeout or 1) / len({address[4][0] for address in found})

@@ -8,14 +8,17 @@ from typing import Any
 from oslo_utils import netutils
 
 from ironic_traits.redfish.machines import Found, Machine
-from ironic_traits.redfish.trees import ROOT, inner, is_there, number, objects, text
+from ironic_traits.redfish.trees import ROOT, Unreadable, inner, is_there, number, objects, text
 
 #: Names of media that a BMC shows to the machine.
 _VIRTUAL = re.compile('virtual.*(cdrom|disk|floppy|media)', re.I)
 
 
 def memory(machine: Machine) -> Found:
-    """Return the memory of the System, without that of its GPUs."""
+    """Return the memory of the System, without that of its GPUs.
+
+    :raises Unreadable: there is none, or the list cannot be read.
+    """
     listed = [each for _, each in machine.reader.members(machine.system, 'Memory') if is_there(each)]
     listed = [each for each in listed if number(each, 'CapacityMiB')]
     modules = [each for each in listed if not text(each, 'MemoryDeviceType').startswith(('HBM', 'GDDR'))]
@@ -24,8 +27,10 @@ def memory(machine: Machine) -> Found:
     total = inner(machine.system, 'MemorySummary').get('TotalSystemMemoryGiB')
     mebibytes = number({'MiB': total * 1024}, 'MiB') if isinstance(total, int | float) else 0
     mebibytes = mebibytes or sum(number(each, 'CapacityMiB') for each in modules)
+    if not mebibytes:
+        raise Unreadable('The BMC shows no memory.')
     values = {'physical_mb': mebibytes, 'total': mebibytes * 2**20}
-    return Found({'memory': values} if mebibytes else {}, {'memory': [_module(each) for each in modules]})
+    return Found({'memory': values}, {'memory': [_module(each) for each in modules]})
 
 
 def _module(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ironic_traits.redfish import hardware, machines, processors, settings
 from ironic_traits.redfish.machines import Found, Machine
-from ironic_traits.redfish.trees import Reader, Tree, Unreadable
+from ironic_traits.redfish.trees import Reader, Tree, Unreadable, text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,11 +45,13 @@ class Inspection:
     :ivar inventory: the facts that the ramdisk finds, too, in its format.
     :ivar plugin_data: ``pci_devices`` as the ramdisk's collector finds them, and ``redfish`` with all other facts.
     :ivar unread: {part: why it is unknown, or why some of it is}.
+    :ivar is_running: whether the machine is on.
     """
 
     inventory: dict[str, Any]
     plugin_data: dict[str, Any]
     unread: dict[str, str]
+    is_running: bool = True
 
     @property
     def document(self) -> dict[str, Any]:
@@ -87,13 +89,13 @@ def inspect(tree: Tree, path: str) -> Inspection:
     """
     reader = Reader(tree)
     machine = machines.machine(reader, path)
-    result = Inspection({}, {'redfish': {}}, {})
+    result = Inspection({}, {'redfish': {}}, {}, text(machine.system, 'PowerState') == 'On')
     for name, part in PARTS.items():
         reader.begin_part()
         try:
             found = part.read(machine)
         except Unreadable as error:
-            result.unread[name] = str(error)
+            result.unread[name] = ' '.join(reader.problems) or str(error)
             continue
         _keep(found, result)
         if reader.problems:

@@ -74,6 +74,8 @@ def machine(reader: Reader, path: str) -> Machine:
     """
     path = path.rstrip('/')
     system = _complete(reader.get(path))
+    if all(name.startswith('@') for name in system):
+        raise Unreadable('The BMC shows a System without anything in it.')
     try:
         every = systems(reader)
     except Unreadable:

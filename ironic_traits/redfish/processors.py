@@ -7,7 +7,7 @@ from typing import Any
 from ironic_traits.matching import cpu_models
 from ironic_traits.matching.cpu_models import CpuModel
 from ironic_traits.redfish.machines import Found, Machine
-from ironic_traits.redfish.trees import inner, is_there, link, number, objects, text
+from ironic_traits.redfish.trees import Unreadable, inner, is_there, link, number, objects, text
 
 _SETS = {'x86-64': 'x86_64', 'arm-a64': 'aarch64', 'powerisa': 'ppc64le', 'risc-v': 'riscv64', 'x86': 'x86_64'}
 _ARCHITECTURES = {'x86': 'x86_64', 'arm': 'aarch64', 'power': 'ppc64le', 'risc-v': 'riscv64'}
@@ -16,7 +16,10 @@ _PARTS = ('Core', 'Thread')
 
 
 def processors(machine: Machine) -> Found:
-    """Return the CPU and the accelerators."""
+    """Return the CPU and the accelerators.
+
+    :raises Unreadable: there is none, or the list cannot be read.
+    """
     documents = [
         each for system in machine.systems for _, each in machine.reader.members(system, 'Processors') if is_there(each)
     ]
@@ -28,6 +31,9 @@ def processors(machine: Machine) -> Found:
     if not cpus and not others:  # such as the BMC of a DPU
         summary = text(inner(machine.system, 'ProcessorSummary'), 'Model')
         model = model or cpu_models.by_name(summary) or cpu_models.by_name(text(machine.system, 'Model'))
+    if not (cpus or others or model or accelerators):
+        # Each machine has one. Some BMCs list none while it starts, or while it is off.
+        raise Unreadable('The BMC shows no processor.')
     architecture = _architecture(cpus or others, model)
     return Found(
         {'cpu': _cpu(machine, cpus or others, name) | ({'architecture': architecture} if architecture else {})},

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 ROOT = '/redfish/v1'
 #: Maximum number of documents that one inspection reads, of members of a collection, and of pages of a collection.
 MAX_DOCUMENTS, MAX_MEMBERS, MAX_PAGES = 1500, 1000, 50
+#: Maximum number of links that one inspection follows.
+MAX_STEPS = 50_000
 #: Maximum number of characters of a text.
 MAX_TEXT = 255
 #: What BMCs show instead of nothing.
@@ -70,6 +72,8 @@ class Reader:
         self._tree = tree
         self._read: dict[str, Mapping[str, Any] | str] = {}
         self.problems: list[str] = []
+        #: Number of links that were followed, also those to documents that were read before.
+        self._steps = 0
 
     def begin_part(self) -> None:
         """Forget the problems of other parts."""
@@ -98,9 +102,15 @@ class Reader:
         return found
 
     def each(self, links: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield the path and the document of each link, once. Problems with a document do not stop it."""
+        """Yield the path and the document of each link, once. Problems with a document do not stop it.
+
+        :raises Unreadable: too many links have been followed.
+        """
         seen = set()
         for item in objects(links)[:MAX_MEMBERS]:
+            self._steps += 1
+            if self._steps > MAX_STEPS:
+                raise Unreadable(f'The BMC has more than {MAX_STEPS} links.')
             path = text(item, '@odata.id')
             if path and path in seen:
                 continue

@@ -4,10 +4,7 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Mapping
 from typing import Any
-
-from oslo_config import cfg
 
 from ironic_traits import failures
 from ironic_traits.context import Context
@@ -127,7 +124,7 @@ class Performer:
         limit = time_limits.seconds(deploy, claim.action, claim.arguments)
         if limit and claim.seconds >= limit:
             return base.WorkFailed(time_limits.error(node, claim.action, claim.arguments, limit))
-        if claim.action == 'clean' and 'clean_steps' not in claim.arguments and not _is_cleaned(deploy, node):
+        if claim.action == 'clean' and 'clean_steps' not in claim.arguments and not steps.is_cleaned(deploy, node):
             return base.Done()
         driver = self._context.service.drivers.get(node['driver'])
         if driver is None:
@@ -163,7 +160,3 @@ def _check(task: base.Task, outcome: object) -> None:
     if task.action == 'verify' and is_blind:
         # nova treats a node without a power state as broken.
         raise base.WorkFailed(f"The driver '{task.node['driver']}' did not determine the power state.")
-
-
-def _is_cleaned(deploy: cfg.ConfigOpts.GroupAttr, node: Mapping[str, Any]) -> bool:
-    return deploy.automated_clean if node['automated_clean'] is None else node['automated_clean']

@@ -4,6 +4,7 @@ import concurrent.futures
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -51,18 +52,21 @@ class Refresher:
     def _read(self, node: sa.Row) -> None:
         try:
             if claim := refreshes.claim(self._service, node):
-                refreshes.settle(self._context, claim, self._facts(claim.node))
+                asked = node_states.get(self._context, claim.node)
+                refreshes.settle(self._context, claim, self._facts(asked), asked)
         except failures.NodeNotFound:
             LOG.info('Node %s was deleted while its BMC was read', node.uuid)
         except Exception as error:
             outage.log(LOG, error, 'Node %s: reading its BMC was interrupted, and is tried again', node.uuid)
 
-    def _facts(self, uuid: str) -> base.Facts | base.WorkFailed:
-        node = node_states.get(self._context, uuid)
+    def _facts(self, node: dict[str, Any]) -> base.Facts | base.WorkFailed:
         try:
             outcome = self._service.drivers[node['driver']].work(base.Task('refresh', 0, {}, node))
         except base.WorkFailed as error:
             return error
+        except Exception as error:
+            LOG.exception('Node %s: the driver failed to read its BMC', node['uuid'])
+            return base.WorkFailed(f'{type(error).__name__}: {error}')
         assert isinstance(outcome, base.Done)
         assert outcome.facts
         return outcome.facts

@@ -24,6 +24,7 @@ def tree(**system):
         'Manufacturer': 'Acme',
         'Model': 'A1',
         'Status': {'HealthRollup': 'OK', 'State': 'Enabled'},
+        'MemorySummary': {'TotalSystemMemoryGiB': 64},
         'Processors': to('/Systems/1/Processors'),
         'EthernetInterfaces': to('/Systems/1/EthernetInterfaces'),
         'Boot': {

@@ -15,6 +15,7 @@ def _tree(
 ) -> dict[str, Any]:
     """Return a tree with one System, its processors, the attributes of its BIOS and more documents."""
     links = {'Processors': to(f'{ONE}/Processors'), 'Links': {'Chassis': [to('/Chassis/1')]}}
+    links |= {'MemorySummary': {'TotalSystemMemoryGiB': 64}}
     links |= {'Bios': to(f'{ONE}/Bios')} if bios is not None else {}
     return {
         **collection('/Systems', **{'1': links | system}),

@@ -1,7 +1,10 @@
 """Connections to BMCs, also to bad ones: a sentence in bounded time, without the password."""
 
+import dataclasses
 import datetime
+import json
 import logging
+import os
 import ssl
 import time
 
@@ -80,6 +83,64 @@ def test_the_password_is_refused(bmc, kind, caplog):
     assert PASSWORD not in caplog.text
 
 
+def test_a_document_that_the_user_may_not_read(bmc):
+    for path in ('/Systems/1/Processors', '/UpdateService'):
+        bmc.answers[path] = lambda handler: handler.answer({}, 403)
+    with connect(bmc) as connected:
+        unread = inspections.inspect(connected, connected.system).unread
+        assert unread['processors'] == "The user may not read '/redfish/v1/Systems/1/Processors' (403)."
+        assert len(bmc.sessions) == 1
+    assert not bmc.sessions
+
+
+def test_a_wrong_password_is_tried_once(bmc):
+    bmc.refused = True
+    failure(bmc)
+    assert bmc.requests == [('GET', ''), ('POST', '/SessionService/Sessions')]
+
+
+@pytest.mark.parametrize('secret', ['s3cr"et-pä', PASSWORD * 20])
+def test_no_part_of_a_password_that_the_bmc_repeats_is_shown(bmc, secret):
+    def repeat(handler):
+        handler.answer(
+            {'error': {'@Message.ExtendedInfo': [{'Message': f'{"x" * 200} {json.dumps(handler.body)}'}]}}, 400
+        )
+
+    with connect(bmc) as connected:
+        connected._access = dataclasses.replace(connected._access, password=secret)
+        bmc.answers['/Systems/1/Actions/ComputerSystem.Reset'] = lambda handler: (
+            handler.body.update(Password=secret), repeat(handler)
+        )  # fmt: skip
+        with pytest.raises(Failure) as caught:
+            connected.reset('On')
+    assert secret[:8] not in str(caught.value)
+    assert 's3cr' not in str(caught.value)
+
+
+def test_many_inline_members_end(bmc):
+    many = [{'@odata.id': f'{V1}/x/{each}', 'Drives': to('/Drives')} for each in range(1000)]
+    bmc.documents |= {'/Drives': {'Members': many}, '/Systems/1/Storage': {'Members': many}}
+    bmc.system['Storage'] = to('/Systems/1/Storage')
+    with connect(bmc) as connected:
+        unread = inspections.inspect(connected, connected.system).unread
+    assert unread['storage'] == 'The BMC has more than 50000 links.'
+
+
+def test_sockets_do_not_pile_up(bmc):
+    def close(handler):
+        handler.close_connection = True
+        handler.answer(bmc.documents['/Systems/1'], Connection='close')
+
+    bmc.answers['/Systems/1'] = close
+    with connect(bmc) as connected:
+        for _ in range(5):
+            connected.document()
+        before = len(os.listdir('/proc/self/fd'))
+        for _ in range(20):
+            connected.document()
+        assert len(os.listdir('/proc/self/fd')) - before < 10
+
+
 def test_a_session_is_closed_after_a_failure(bmc):
     with pytest.raises(ZeroDivisionError), connect(bmc):
         raise ZeroDivisionError
@@ -90,7 +151,7 @@ def test_a_session_is_closed_after_a_failure(bmc):
     (lambda handler: time.sleep(4), 'The BMC did not answer in time ([redfish] timeout).'),
     (slowly, 'The BMC did not answer in time ([redfish] timeout).'),
     (slow_headers, 'The BMC did not answer in time ([redfish] timeout).'),
-    (large, 'An answer of the BMC is larger than 8 MiB.'),
+    (large, 'An answer of the BMC is larger than 2 MiB.'),
     (lambda handler: handler.answer({}, 503), f"The BMC answers 503 for '{SYSTEM}'."),
     (lambda handler: handler.answer([], 500), 'The BMC shows something that cannot be used: '),
     (lambda handler: handler.answer(b'<html>'), f"The document '{SYSTEM}' is no JSON."),

@@ -26,14 +26,15 @@ from ironic_traits.inventory.core import history, origins
 from ironic_traits.inventory.core.single_node import change, read, take
 from ironic_traits.inventory.inspection import inspections, node_inventories, rule_runs
 from ironic_traits.inventory.provisioning import workers
+from ironic_traits.inventory.provisioning.observations import BMC, has_other_bmc
 from ironic_traits.inventory.records import inspection_rules
 
 LOG = logging.getLogger(__name__)
 
 _TABLE = tables.inventory_refreshes
 _NODES = tables.nodes.c
-#: Seconds that a refresh waits while other work has locked the node.
-_LOCKED = 10
+#: Seconds that a refresh waits while other work has locked the node, and before a BMC that has changed is read.
+_LOCKED, _AT_ONCE = 10, 0.001
 #: How ``last_error`` begins after a refresh has failed. The next one that succeeds removes it.
 _FAILED = 'The BMC could not be read: '
 #: Maximum number of nodes that are scheduled in one transaction.
@@ -44,11 +45,13 @@ class Claim(NamedTuple):
     """A refresh that a worker has claimed.
 
     :ivar node: uuid of the node.
+    :ivar due_at: when it was due. A request in the meantime makes it due again.
     """
 
     node_id: int
     node: str
     lease: str
+    due_at: datetime.datetime
 
 
 @retried
@@ -71,8 +74,8 @@ def request(context: Context, ident: str) -> None:
         workers.check_host(connection, context.conf.deploy, dict(node._mapping))
         moment = read_clock(connection)
         if not insert_missing(connection, _TABLE, [{'node_id': node.id, 'due_at': moment}]):
-            sooner = sa.update(_TABLE).where(_TABLE.c.node_id == node.id, _TABLE.c.due_at > moment)
-            connection.execute(sooner.values(due_at=moment))
+            # Also while a worker reads the BMC: what it has read may be older than the request.
+            connection.execute(sa.update(_TABLE).where(_TABLE.c.node_id == node.id).values(due_at=moment))
 
 
 @retried
@@ -91,9 +94,9 @@ def schedule(service: Parts) -> int:
 
 
 def due(service: Parts, limit: int) -> Sequence[sa.Row]:
-    """Return the nodes whose refresh is due and not claimed: rows with ``id`` and ``uuid``, the longest due first."""
+    """Return the nodes whose refresh is due and not claimed: rows with ``id``, ``uuid`` and ``due_at``."""
     statement = (
-        sa.select(_NODES.id, _NODES.uuid)
+        sa.select(_NODES.id, _NODES.uuid, _TABLE.c.due_at)
         .join(_TABLE, _TABLE.c.node_id == _NODES.id)
         .where(_TABLE.c.due_at <= clock(), _free(clock()), _readable(service))
         .order_by(_TABLE.c.due_at)
@@ -116,16 +119,21 @@ def claim(service: Parts, node: sa.Row) -> Claim | None:
         until = moment + datetime.timedelta(seconds=service.conf.deploy.lease_seconds)
         claimed = (
             sa.update(_TABLE)
-            .where(_TABLE.c.node_id == node.id, _TABLE.c.due_at <= moment, _free(moment))
+            .where(_TABLE.c.node_id == node.id, _TABLE.c.due_at == node.due_at, _free(moment))
             .values(lease=lease, leased_until=until)
         )
-        return Claim(node.id, node.uuid, lease) if connection.execute(claimed).rowcount else None
+        return Claim(node.id, node.uuid, lease, node.due_at) if connection.execute(claimed).rowcount else None
 
 
-def settle(context: Context, claim: Claim, outcome: base.Facts | base.WorkFailed) -> None:
-    """Store what a BMC has shown, or why it could not be read. Do nothing if the claim is not valid any more."""
+def settle(
+    context: Context, claim: Claim, outcome: base.Facts | base.WorkFailed, asked: Mapping[str, Any] | None = None
+) -> None:
+    """Store what a BMC has shown, or why it could not be read. Do nothing if the claim is not valid any more.
+
+    :param asked: the node as it was when its BMC was asked. If it has another BMC now, nothing is stored.
+    """
     if _is_changing(context, claim, outcome):
-        _store(context, claim, outcome)
+        _store(context, claim, outcome, asked or {})
     else:
         _keep(context, claim)
 
@@ -143,7 +151,9 @@ def _is_changing(context: Context, claim: Claim, outcome: base.Facts | base.Work
             return False
         node = read(connection, claim.node, (_NODES.id, _NODES.uuid, _NODES.last_error))
         if isinstance(outcome, base.WorkFailed):
-            return node.last_error != f'{_FAILED}{outcome}'
+            # The error of a deploy or a clean says more.
+            is_ours = not node.last_error or node.last_error.startswith(_FAILED)
+            return is_ours and node.last_error != f'{_FAILED}{outcome}'
         before = _document(connection, node)
         document = merged_facts.merge(before, outcome)
         if document != before or (node.last_error or '').startswith(_FAILED):
@@ -152,9 +162,12 @@ def _is_changing(context: Context, claim: Claim, outcome: base.Facts | base.Work
 
 
 @retried
-def _store(context: Context, claim: Claim, outcome: base.Facts | base.WorkFailed) -> None:
+def _store(context: Context, claim: Claim, outcome: base.Facts | base.WorkFailed, asked: Mapping[str, Any]) -> None:
     with context.write() as connection:
-        node = take(connection, claim.node, _NODES.reservation, _NODES.last_error)
+        node = take(connection, claim.node, _NODES.reservation, _NODES.last_error, *BMC)
+        if has_other_bmc(node, asked):
+            _end(context, connection, claim, _AT_ONCE)
+            return
         if node.reservation:
             # The traits of a node must not change while a worker deploys or cleans it.
             _end(context, connection, claim, _LOCKED)
@@ -196,10 +209,13 @@ def _end(context: Context, connection: sa.Connection, claim: Claim, seconds: flo
     # Spread, so that nodes that were added together are not always read together.
     seconds = seconds or context.conf.inspection.refresh_interval * random.uniform(0.9, 1.1)  # noqa: S311
     if not seconds:
-        return bool(connection.execute(sa.delete(_TABLE).where(*_mine(claim))).rowcount)
+        asked_once = sa.delete(_TABLE).where(*_mine(claim), _TABLE.c.due_at == claim.due_at)
+        if connection.execute(asked_once).rowcount:
+            return True
     due_at = read_clock(connection) + datetime.timedelta(seconds=seconds)
-    ended = sa.update(_TABLE).where(*_mine(claim)).values(lease=None, leased_until=None, due_at=due_at)
-    return bool(connection.execute(ended).rowcount)
+    ended = sa.update(_TABLE).where(*_mine(claim)).values(lease=None, leased_until=None)
+    later = sa.case((_TABLE.c.due_at == claim.due_at, due_at), else_=_TABLE.c.due_at)
+    return bool(connection.execute(ended.values(due_at=later)).rowcount)
 
 
 def _mine(claim: Claim) -> tuple[Condition, ...]:

@@ -1,7 +1,8 @@
 """The power state and the health of nodes, as their BMCs show them."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -17,8 +18,10 @@ from ironic_traits.inventory.provisioning import workers
 
 _NODES = tables.nodes.c
 _COLUMNS = (_NODES.power_state, _NODES.health, _NODES.provision_state, _NODES.maintenance, _NODES.fault)
+#: The columns that say which BMC a node has.
+BMC = (_NODES.driver, _NODES.driver_info, _NODES.inspect_interface)
 #: The fault of a node whose BMC does not answer, as in Ironic.
-_FAULT = 'power failure'
+FAULT = 'power failure'
 
 
 def watched(service: Parts, worker: str) -> Sequence[sa.Row]:
@@ -47,14 +50,29 @@ def differs(node: sa.Row, observed: base.Observed) -> bool:
     return bool(_changes(node, observed))
 
 
+def has_other_bmc(node: sa.Row, asked: Mapping[str, Any]) -> bool:
+    """Whether a node has got another BMC, or other credentials, since its BMC was asked.
+
+    :param node: row with BMC.
+    :param asked: the node as it was then.
+    """
+    return any(name in asked and asked[name] != getattr(node, name) for name in (column.name for column in BMC))
+
+
 @retried
-def store(context: Context, uuid: str, observed: base.Observed) -> None:
-    """Store what a BMC shows, and end the maintenance that began because it did not answer."""
+def store(context: Context, before: sa.Row, observed: base.Observed, asked: Mapping[str, Any]) -> None:
+    """Store what a BMC shows, and end the maintenance that began because it did not answer.
+
+    :param before: row of ``watched``. If the node has changed since then, nothing is stored.
+    :param asked: the node as it was when its BMC was asked.
+    """
+    uuid = before.uuid
     with context.write() as connection:
-        node = take(connection, uuid, *_COLUMNS, _NODES.reservation, _NODES.target_power_state)
+        node = take(connection, uuid, *_COLUMNS, *BMC, _NODES.reservation, _NODES.target_power_state)
         changes = _changes(node, observed)
-        # While a worker has the node, it knows more than an observation from before.
-        if node.reservation or not changes:
+        # While a worker has or had the node, it knows more than an observation from before.
+        is_outdated = node.reservation or node.power_state != before.power_state or has_other_bmc(node, asked)
+        if is_outdated or not changes:
             return
         moment = read_clock(connection)
         change(connection, node, changes)
@@ -80,7 +98,7 @@ def give_up(context: Context, uuid: str, reason: str) -> None:
             'power_state': states.POWER_ERROR,
             'maintenance': True,
             'maintenance_reason': reason,
-            'fault': _FAULT,
+            'fault': FAULT,
             'last_error': reason,
         }
         change(connection, node, changes)
@@ -94,6 +112,6 @@ def _changes(node: sa.Row, observed: base.Observed) -> Values:
         changes['power_state'] = observed.power_state
     if observed.health != node.health:
         changes['health'] = observed.health
-    if observed.power_state and node.maintenance and node.fault == _FAULT:
+    if observed.power_state and node.maintenance and node.fault == FAULT:
         changes |= {'maintenance': False, 'maintenance_reason': None, 'fault': None, 'last_error': None}
     return changes

@@ -15,6 +15,7 @@ from tests.support import transitions
 from tests.support.bmc_nodes import WORKER, bmc_client, carry_out, history, manageable, power_sync, read_due
 from tests.support.bmc_server import serving
 from tests.support.client import message
+from tests.support.redfish_trees import to
 from tests.support.service import finish_work
 
 ONE, TWO = (f'00000000-0000-4000-8000-00000000000{number}' for number in (1, 2))
@@ -137,6 +138,109 @@ def test_what_a_ramdisk_has_found_stays(client, bmc, uuid):
     assert 'HW_CPU_X86_AVX512F' not in node['traits']
 
 
+def test_what_the_bmc_adds_to_the_facts_of_a_ramdisk_follows_it(client, bmc, uuid):
+    document = {'inventory': {'system_vendor': {'manufacturer': 'Of the ramdisk'}, 'interfaces': []}}
+    assert client.ask('PUT', f'/v1/nodes/{uuid}/inventory', document).status_int == 200
+    for version in ('1.0', '2.0'):
+        bmc.system['BiosVersion'] = version
+        refresh(client, uuid)
+        vendor = client.get(f'/v1/nodes/{uuid}/inventory')['inventory']['system_vendor']
+        assert (vendor['manufacturer'], vendor['firmware']) == ('Of the ramdisk', {'version': version})
+
+
+def test_a_machine_that_is_off_keeps_its_facts(client, bmc, uuid):
+    before = client.get(f'/v1/nodes/{uuid}')['traits']
+    bmc.documents['/Systems/1/Processors']['Members'] = []
+    bmc.documents['/Systems/1/EthernetInterfaces']['Members'] = []
+    assert refresh(client, uuid)['traits'] == before
+    assert client.get(f'/v1/nodes/{uuid}/inventory')['inventory']['interfaces']
+    bmc.system['PowerState'] = 'On'
+    refresh(client, uuid)
+    assert client.get(f'/v1/nodes/{uuid}/inventory')['inventory']['interfaces'] == []
+
+
+@pytest.mark.parametrize('status', [202, 204, 503])
+def test_an_answer_without_a_document_changes_no_facts(client, bmc, uuid, status):
+    before = client.get(f'/v1/nodes/{uuid}')['traits']
+    bmc.answers['/Systems/1'] = lambda handler: handler.answer({}, status)
+    node = refresh(client, uuid)
+    assert node['traits'] == before
+    assert f"The BMC answers {status} for '/redfish/v1/Systems/1'." in node['last_error']
+
+
+def test_a_broken_member_does_not_freeze_the_others(client, bmc, uuid):
+    nics = '/Systems/1/EthernetInterfaces'
+    bmc.documents[nics]['Members'] += [to(f'{nics}/gone'), to(f'{nics}/new')]
+    bmc.documents[f'{nics}/new'] = {'MACAddress': '52:54:00:00:00:02'}
+    bmc.documents[f'{nics}/nic']['SpeedMbps'] = 25000
+    refresh(client, uuid)
+    found = client.get(f'/v1/nodes/{uuid}/inventory')['inventory']['interfaces']
+    assert {each['mac_address']: each.get('speed_mbps') for each in found} == {
+        '52:54:00:00:00:01': 25000, '52:54:00:00:00:02': None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize('stored', ['text', {'places': 5}, {'places': [{}]}, {'unread': 'text'}, None])
+def test_odd_data_of_a_client_ends_no_refresh(client, bmc, uuid, stored):
+    document = {'inventory': {'cpu': None}, 'plugin_data': {'redfish': stored, 'a.b': 1}}
+    assert client.ask('PUT', f'/v1/nodes/{uuid}/inventory', document).status_int == 200
+    assert 'HW_ARCH_X86_64' in refresh(client, uuid)['traits']
+    assert client.get(f'/v1/nodes/{uuid}/inventory')['plugin_data']['a.b'] == 1
+
+
+def test_a_request_while_the_bmc_is_read_is_not_lost(client, bmc, uuid):
+    def request_again(handler):
+        del bmc.answers['/Systems/1']
+        assert client.ask('POST', f'/v1/nodes/{uuid}/inventory/refresh').status_int == 202
+        handler.answer(bmc.system | {'Model': 'Old'})
+
+    bmc.system['Model'] = 'New'
+    bmc.answers['/Systems/1'] = request_again
+    refresh(client, uuid)
+    read_due(client)
+    assert client.get(f'/v1/nodes/{uuid}/inventory')['inventory']['system_vendor']['product_name'] == 'New'
+
+
+def test_facts_of_another_machine_are_not_stored(client, bmc, uuid):
+    def move(handler):
+        bmc.answers.clear()
+        patch = [{'op': 'replace', 'path': '/driver_info/redfish_address', 'value': other.url}]
+        assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
+        handler.answer(bmc.system | {'Model': 'Old'})
+
+    with serving() as other:
+        other.system['Model'] = 'Other'
+        bmc.answers['/Systems/1'] = move
+        refresh(client, uuid)
+        vendor = client.get(f'/v1/nodes/{uuid}/inventory')['inventory']['system_vendor']
+        assert vendor['product_name'] != 'Old'
+        read_due(client)
+        vendor = client.get(f'/v1/nodes/{uuid}/inventory')['inventory']['system_vendor']
+        assert vendor['product_name'] == 'Other'
+
+
+def test_the_error_of_other_work_stays(client, bmc, uuid):
+    bmc.refused = True
+    failed = carry_out(client, uuid, 'provide')
+    assert failed['provision_state'] == 'available'
+    with client.app.service.write() as connection:
+        connection.execute(sa.update(tables.nodes).values(last_error='Clean failed.'))
+    assert refresh(client, uuid)['last_error'] == 'Clean failed.'
+
+
+def test_an_old_observation_is_not_stored(client, bmc, uuid):
+    def turn_on(handler):
+        bmc.answers.clear()
+        with client.app.service.write() as connection:
+            connection.execute(sa.update(tables.nodes).values(power_state='power on'))
+        handler.answer(bmc.system | {'PowerState': 'Off', 'Status': {'Health': 'Warning'}})
+
+    bmc.answers['/Systems/1'] = turn_on
+    sync(client)
+    node = client.get(f'/v1/nodes/{uuid}')
+    assert (node['power_state'], node['health']) == ('power on', None)
+
+
 def test_refused(client, bmc):
     fake = client.node()['uuid']
     response = client.ask('POST', f'/v1/nodes/{fake}/inventory/refresh')
@@ -240,7 +344,10 @@ def test_a_bmc_that_does_not_answer_and_comes_back(client, bmc, uuid):
     assert (node['power_state'], node['maintenance'], node['fault']) == ('error', True, 'power failure')
     assert node['maintenance_reason'].startswith('The power state could not be read: The BMC answers 404')
     bmc.documents['/Systems/1'] = system
-    sync(client)
+    # It is asked less often now.
+    sync(client, 4)
+    assert client.get(f'/v1/nodes/{uuid}')['maintenance']
+    sync(client, 5)
     node = client.get(f'/v1/nodes/{uuid}')
     assert (node['power_state'], node['maintenance'], node['fault']) == ('power off', False, None)
     assert node['last_error'] is None

@@ -1,6 +1,7 @@
 """The hardware type redfish: power, inspection, and what it refuses."""
 
 import sys
+import threading
 
 import pytest
 from oslo_config import cfg
@@ -53,10 +54,14 @@ def test_manage_with_a_wrong_password(client, bmc):
     ('On', 'soft power off', 'power off', 'GracefulShutdown'),
     ('On', 'rebooting', 'power on', 'ForceRestart'),
     ('Off', 'rebooting', 'power on', 'On'),
+    (None, 'power on', 'power on', 'On'),
+    ('PoweringOff', 'power on', 'power on', 'On'),
 ])  # fmt: skip
 def test_power(client, bmc, before, target, after, reset):
     uuid = manageable(client, bmc)
     bmc.system['PowerState'] = before
+    if before == 'PoweringOff':
+        threading.Timer(1, lambda: bmc.system.update(PowerState='Off')).start()
     assert set_power(client, uuid, target)['power_state'] == after
     posted = [path for method, path in bmc.requests if method == 'POST' and 'Actions' in path]
     assert len(posted) == (reset is not None)
@@ -153,7 +158,8 @@ def test_a_part_that_fails_keeps_its_traits(client, bmc):
     after = carry_out(client, uuid, 'inspect')
     assert after['traits'] == before['traits']
     assert 'processors' in client.get(f'/v1/nodes/{uuid}/inventory')['plugin_data']['redfish']['unread']
-    bmc.documents['/Systems/1/Processors'] = processors | {'Members': []}
+    bmc.documents['/Systems/1/Processors'] = processors
+    bmc.documents['/Systems/1/Processors/cpu']['Model'] = 'Another'
     assert 'HW_CPU_X86_AVX512F' not in carry_out(client, uuid, 'inspect')['traits']
 
 

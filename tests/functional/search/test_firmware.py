@@ -1,8 +1,8 @@
 """The firmware of nodes: how many have which version."""
 
 import pytest
-from ironic_traits.api.v1.protocols import BARE_METAL
 
+from ironic_traits.api.protocol import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.inspection import firmware
 from tests.support.client import Client
