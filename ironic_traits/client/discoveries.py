@@ -186,8 +186,7 @@ class _Enroller:
         assert inspection is not None
         path = f'/v1/nodes/{self.node}/inventory'
         before = (self._client.find(path) if has_node else None) or {}
-        facts = Facts(inspection.document, inspection.unread, inspection.unknown, inspection.is_running)
-        document = merged_facts.merge(before, facts)
+        document = merged_facts.merge(before, Facts(inspection.document, inspection.unread, inspection.unknown))
         if document == before:
             return False
         self._write('PUT', path, document)

@@ -39,13 +39,11 @@ class Facts:
     :ivar document: {'inventory': {…}, 'plugin_data': {'redfish': {…}, …}}.
     :ivar unread: {part: why it could not be read}. These facts are unknown, not gone.
     :ivar unknown: where the facts of these parts have their places: ``inventory.cpu``, ``plugin_data.redfish.bios``.
-    :ivar is_running: whether the machine is on. A BMC may not show everything of one that is off.
     """
 
     document: dict[str, Any]
     unread: dict[str, str] = dataclasses.field(default_factory=dict)
     unknown: tuple[str, ...] = ()
-    is_running: bool = True
 
 
 @dataclasses.dataclass(frozen=True)

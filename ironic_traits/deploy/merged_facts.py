@@ -26,7 +26,7 @@ def merge(before: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     listed = old.get(_PLACES)
     places = {place for place in old if place[:2] == _OWN or (isinstance(listed, list) and _text(place) in listed)}
     of_ramdisk = {place: value for place, value in old.items() if place not in places}
-    earlier = {place: value for place, value in old.items() if place in places and _is_unknown(place, new, facts)}
+    earlier = {place: value for place, value in old.items() if place in places and _is_unknown(place, facts)}
     of_bmc = new | {place: _combined(new.get(place), value) for place, value in earlier.items()}
     own = sorted(_text(place) for place in of_bmc.keys() - of_ramdisk.keys() if place[:2] != _OWN)
     return _nested({**of_bmc, **of_ramdisk, _UNREAD: facts.unread, _PLACES: own})
@@ -44,10 +44,8 @@ def with_earlier(document: Mapping[str, Any], before: Mapping[str, Any]) -> dict
     return _nested(_flat(document) | facts | ({_PLACES: []} if facts else {}))
 
 
-def _is_unknown(place: Place, new: Mapping[Place, Any], facts: Facts) -> bool:
-    """Whether the BMC did not show a fact although it may still be true."""
-    is_unread = _text(place[:2]) in facts.unknown or _text(place) in facts.unknown
-    return is_unread or (not facts.is_running and not new.get(place))
+def _is_unknown(place: Place, facts: Facts) -> bool:
+    return _text(place[:2]) in facts.unknown or _text(place) in facts.unknown
 
 
 def _combined(new: Any, earlier: Any) -> Any:

@@ -186,7 +186,7 @@ def _change_power(task: base.Task, bmc: Bmc, target: str) -> base.Done | base.La
 
 def _inspect(task: base.Task, bmc: Bmc) -> base.Done:
     found = inspections.inspect(bmc, bmc.system)
-    return base.Done(facts=base.Facts(found.document, found.unread, found.unknown, found.is_running))
+    return base.Done(facts=base.Facts(found.document, found.unread, found.unknown))
 
 
 def _settled_power_state(bmc: Bmc) -> str | None:

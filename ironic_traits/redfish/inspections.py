@@ -45,13 +45,13 @@ class Inspection:
     :ivar inventory: the facts that the ramdisk finds, too, in its format.
     :ivar plugin_data: ``pci_devices`` as the ramdisk's collector finds them, and ``redfish`` with all other facts.
     :ivar unread: {part: why it is unknown, or why some of it is}.
-    :ivar is_running: whether the machine is on.
+    :ivar hidden: the parts of which the BMC shows nothing, while the machine is off.
     """
 
     inventory: dict[str, Any]
     plugin_data: dict[str, Any]
     unread: dict[str, str]
-    is_running: bool = True
+    hidden: list[str] = dataclasses.field(default_factory=list)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Inspection:
     @property
     def unknown(self) -> tuple[str, ...]:
         """Where the facts of the parts that could not be read have their places: ``inventory.cpu``."""
-        return tuple(place for name in self.unread for place in PARTS[name].facts)
+        return tuple(place for name in (*self.unread, *self.hidden) for place in PARTS[name].facts)
 
 
 def systems(tree: Tree) -> list[str]:
@@ -89,7 +89,8 @@ def inspect(tree: Tree, path: str) -> Inspection:
     """
     reader = Reader(tree)
     machine = machines.machine(reader, path)
-    result = Inspection({}, {'redfish': {}}, {}, text(machine.system, 'PowerState') == 'On')
+    result = Inspection({}, {'redfish': {}}, {})
+    is_running = text(machine.system, 'PowerState') == 'On'
     for name, part in PARTS.items():
         reader.begin_part()
         try:
@@ -97,6 +98,8 @@ def inspect(tree: Tree, path: str) -> Inspection:
         except Unreadable as error:
             result.unread[name] = ' '.join(reader.problems) or str(error)
             continue
+        if not is_running and found.is_empty:
+            result.hidden.append(name)
         _keep(found, result)
         if reader.problems:
             result.unread[name] = ' '.join(reader.problems)

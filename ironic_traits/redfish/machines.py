@@ -25,6 +25,11 @@ class Found:
     redfish: dict[str, Any] = dataclasses.field(default_factory=dict)
     plugin_data: dict[str, Any] = dataclasses.field(default_factory=dict)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it found nothing, or only empty lists."""
+        return not any(value for each in (self.inventory, self.redfish, self.plugin_data) for value in each.values())
+
 
 @dataclasses.dataclass(frozen=True)
 class Machine:

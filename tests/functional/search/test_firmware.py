@@ -2,7 +2,7 @@
 
 import pytest
 
-from ironic_traits.api.protocol import BARE_METAL
+from ironic_traits.api.v1.protocol import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.inspection import firmware
 from tests.support.client import Client
