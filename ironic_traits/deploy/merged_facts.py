@@ -40,8 +40,10 @@ def unread(document: Mapping[str, Any]) -> Mapping[str, str]:
 
 def with_earlier(document: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """Return a document that a ramdisk has sent, with what only a BMC shows, from the document before."""
-    facts = {place: value for place, value in _flat(before).items() if place[:2] == _OWN}
-    return _nested(_flat(document) | facts | ({_PLACES: []} if facts else {}))
+    own = (before.get('plugin_data') or {}).get('redfish')
+    if not isinstance(own, Mapping):
+        return dict(document)
+    return {**document, 'plugin_data': {**document['plugin_data'], 'redfish': {**own, 'places': []}}}
 
 
 def _is_unknown(place: Place, facts: Facts) -> bool:

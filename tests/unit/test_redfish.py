@@ -142,6 +142,21 @@ def test_a_part_fails_alone(path, parts, changed):
     assert without_remarks(kept) == whole.document
 
 
+def test_an_inspection_by_a_ramdisk_keeps_what_only_a_bmc_shows():
+    whole = inspections.inspect(server(), V1 + ONE)
+    before = merged_facts.merge({}, Facts(whole.document))
+    sent = {'inventory': {'cpu': {'architecture': 'aarch64'}, 'disks': []}, 'plugin_data': {'lldp_raw': {}}}
+    after = merged_facts.with_earlier(sent, before)
+    assert after['inventory'] == sent['inventory']
+    assert after['plugin_data']['redfish']['switches'] == whole.plugin_data['redfish']['switches']
+    # The next reading of the BMC adds to what the ramdisk has found, and does not replace it.
+    merged = merged_facts.merge(after, Facts(whole.document))
+    assert merged['inventory']['cpu']['architecture'] == 'aarch64'
+    assert merged['inventory']['disks'] == []
+    assert merged['inventory']['memory'] == whole.inventory['memory']
+    assert merged_facts.with_earlier(sent, {}) == sent
+
+
 def without_remarks(document):
     """Return a document without what a merge adds."""
     redfish = {name: value for name, value in document['plugin_data']['redfish'].items()

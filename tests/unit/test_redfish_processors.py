@@ -67,4 +67,4 @@ def test_a_processor(document, expected):
     ({'ProcessorSummary': {'Model': 'NVIDIA H100 PCIe'}, 'Model': 'PowerEdge R750'}, None),
 ])  # fmt: skip
 def test_a_system_without_processors(system, architecture):
-    assert inspected(**system).inventory['cpu'].get('architecture') == architecture
+    assert inspected(**system).inventory.get('cpu', {}).get('architecture') == architecture

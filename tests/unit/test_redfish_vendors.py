@@ -74,7 +74,7 @@ def test_ilo_4():
         Oem={'Hp': {'Links': {name: to(f'/{name}') for name in names}}},
         Manufacturer='HPE',
     )
-    assert found.unread.keys() == {'firmware'}
+    assert found.unread.keys() == {'processors', 'memory', 'firmware'}
     assert found.inventory['boot'] == {'current_boot_mode': 'bios'}
     assert found.inventory['disks'] == [{'name': '0', 'size': 2**30, 'protocol': 'SAS', 'rotational': True}]
     assert (redfish(found, 'switches'), redfish(found, 'secure_boot')) == ({'smt': True}, False)

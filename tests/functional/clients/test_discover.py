@@ -84,7 +84,7 @@ def test_a_rack(bmcs, rack, program):
         'Model': 'A1',
         'Serial': 'S1',
         'CPU': 'Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz',
-        'Traits': 34,
+        'Traits': 36,
         'Node': uuid,
         'Result': 'would be created: 1 new port',
     }
