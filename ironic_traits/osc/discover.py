@@ -36,8 +36,7 @@ class Discover(commands.Lister):
 
     _is_failed = False
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_addresses(parser)
         parser.add_argument('--user', metavar='<name>', type=nonempty, help='User name at the BMCs')
         parser.add_argument('--insecure-bmc', action='store_true', help='Do not verify the certificates of the BMCs')
@@ -56,7 +55,6 @@ class Discover(commands.Lister):
             default=10,
             help='Seconds for one answer (default: 10)',
         )
-        return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command, and return its exit code."""

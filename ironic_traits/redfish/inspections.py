@@ -64,14 +64,6 @@ class Inspection:
         return tuple(place for name in (*self.unread, *self.hidden) for place in PARTS[name].facts)
 
 
-def systems(tree: Tree) -> list[str]:
-    """Return the paths of all Systems of a BMC.
-
-    :raises Unreadable: the BMC does not list them.
-    """
-    return list(machines.systems(Reader(tree)))
-
-
 def machine_paths(tree: Tree) -> list[str]:
     """Return the paths of the Systems that are machines of their own: not the trays of others.
 

@@ -7,7 +7,7 @@ from ironic_traits.worker.power_sync import PowerSync
 from ironic_traits.worker.refresher import Refresher
 from tests.support import transitions
 from tests.support.client import Client
-from tests.support.service import finish_work, make_app
+from tests.support.service import ForkedServer, finish_work, make_app
 
 OPTIONS = {
     'deploy__enabled_hardware_types': ['redfish', 'fake-hardware'],
@@ -22,6 +22,17 @@ def bmc_client(url, **options):
     """Provide a client of an application with the hardware type redfish."""
     with make_app(url, **OPTIONS, **options) as app:
         yield Client(app)
+
+
+@contextlib.contextmanager
+def serving_redfish(home):
+    """Run a service with the hardware type redfish and without a worker.
+
+    :param home: pathlib.Path of its directory.
+    """
+    (home / 'a.conf').write_text('[deploy]\nenabled_hardware_types = redfish,fake-hardware\n')
+    with ForkedServer(None, '--config-file', str(home / 'a.conf'), '--nostart-worker', cwd=home) as running:
+        yield running
 
 
 def carry_out(client, uuid, verb):

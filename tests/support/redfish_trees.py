@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ironic_traits.matching.rules import inspection_rules, rule_evaluation
-from ironic_traits.redfish import inspections
+from ironic_traits.redfish import inspections, machines
 from ironic_traits.redfish.inspections import Inspection
-from ironic_traits.redfish.trees import DirectoryTree, Unreadable
+from ironic_traits.redfish.trees import DirectoryTree, Reader, Unreadable
 
 V1 = '/redfish/v1'
 
@@ -79,7 +79,7 @@ def rows(directory: pathlib.Path) -> Iterator[Row | tuple[str, str]]:
     for tree in sorted(path for path in directory.iterdir() if path.is_dir()):
         documents = DirectoryTree(tree)
         try:
-            paths = inspections.systems(documents)
+            paths = list(machines.systems(Reader(documents)))
         except Unreadable as error:
             yield tree.name, str(error)
             continue

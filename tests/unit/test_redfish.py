@@ -6,7 +6,7 @@ import pytest
 
 from ironic_traits.deploy import merged_facts
 from ironic_traits.deploy.base import Facts
-from ironic_traits.redfish import inspections, trees
+from ironic_traits.redfish import inspections, machines, trees
 from ironic_traits.redfish.trees import DirectoryTree, Unreadable
 from tests.support.redfish_trees import V1, Documents, collection, gpus, to, traits
 
@@ -246,7 +246,7 @@ def test_a_directory(tmp_path):
     (tmp_path / 'index.json').write_text('{}')
     tree = DirectoryTree(tmp_path)
     assert inspections.inspect(tree, V1 + ONE) == inspections.inspect(server(), V1 + ONE)
-    assert inspections.systems(tree) == [V1 + ONE]
+    assert list(machines.systems(trees.Reader(tree))) == [V1 + ONE]
     (tmp_path / 'Systems/1/index.json').write_text('[')
     with pytest.raises(Unreadable, match='no JSON'):
         inspections.inspect(tree, V1 + ONE)

@@ -105,7 +105,8 @@ def receive(context: Context, data: InspectionData, node_uuid: str | None = None
             raise failures.ResourceNotFound(hint='')
         # Data that the same inspection has sent before is replaced, and is not kept as the previous data.
         write = node_inventories.amend if base.DATA_RECEIVED in arguments else node_inventories.store
-        write(connection, node.id, merged_facts.with_earlier(data.document, _before(connection, node)), node.moment)
+        document = merged_facts.with_earlier(data.document, node_inventories.document(connection, node.id))
+        write(connection, node.id, document, node.moment)
     context.service.wake_worker()
     return uuid
 
@@ -121,12 +122,11 @@ def finish(
     :param author: author of the entries in the node's history.
     :raises base.WorkFailed: the inspection fails. The caller rolls back the transaction.
     """
-    document = _before(connection, node)
+    document = node_inventories.document(connection, node.id)
     if not document:
         return
     options = context.conf.inspection
-    previous = node_inventories.read(connection, node.id, previous=True) if 'raid-device' in options.hooks else None
-    before = previous.document if previous else {}
+    before = node_inventories.document(connection, node.id, previous=True) if 'raid-device' in options.hooks else {}
     findings = inspection_hooks.run(options, node.uuid, node.properties, document, before)
     _write_findings(context, connection, node, findings, moment, author)
     changed = {'inventory': document['inventory'], 'plugin_data': findings.plugin_data}
@@ -147,7 +147,7 @@ def finish_bmc(
 
     :raises base.WorkFailed: a rule ends the inspection. The caller rolls back the transaction.
     """
-    before = _before(connection, node)
+    before = node_inventories.document(connection, node.id)
     document = merged_facts.merge(before, facts)
     findings = inspection_hooks.run_partial(context.conf.inspection, node.uuid, node.properties, document)
     record_unread(connection, node, before, facts, author)
@@ -172,12 +172,6 @@ def record_unread(
     if facts.unread and facts.unread != merged_facts.unread(before):
         event = 'The BMC did not show everything: ' + ' '.join(f'{part}: {why}' for part, why in facts.unread.items())
         history.record(connection, author(node.uuid, None, history.INSPECTION, event, severity=history.WARNING))
-
-
-def _before(connection: sa.Connection, node: sa.Row) -> dict[str, Any]:
-    """Return the last data of a node; {} if there is none."""
-    inventory = node_inventories.read(connection, node.id)
-    return inventory.document if inventory else {}
 
 
 def _write_findings(

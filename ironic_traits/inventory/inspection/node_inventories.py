@@ -51,6 +51,12 @@ def read(connection: sa.Connection, node_id: int, previous: bool = False) -> Inv
     return Inventory(zlib.decompress(row[0]), row[1]) if row and row[0] is not None else None
 
 
+def document(connection: sa.Connection, node_id: int, previous: bool = False) -> dict[str, Any]:
+    """Return the document of ``read``; {} if the node has no such data."""
+    inventory = read(connection, node_id, previous)
+    return inventory.document if inventory else {}
+
+
 def read_all(connection: sa.Connection, node_ids: Collection[int]) -> dict[int, Inventory]:
     """Return the last data of nodes.
 

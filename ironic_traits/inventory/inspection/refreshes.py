@@ -154,7 +154,7 @@ def _is_changing(context: Context, claim: Claim, outcome: base.Facts | base.Work
             # The error of a deploy or a clean says more.
             is_ours = not node.last_error or node.last_error.startswith(_FAILED)
             return is_ours and node.last_error != f'{_FAILED}{outcome}'
-        before = _document(connection, node)
+        before = node_inventories.document(connection, node.id)
         document = merged_facts.merge(before, outcome)
         if document != before or (node.last_error or '').startswith(_FAILED):
             return True
@@ -181,18 +181,13 @@ def _store(context: Context, claim: Claim, outcome: base.Facts | base.WorkFailed
             change(connection, node, {'last_error': reason})
             history.record(connection, author(node.uuid, moment, history.INSPECTION, reason, severity=history.ERROR))
             return
-        before = _document(connection, node)
+        before = node_inventories.document(connection, node.id)
         document = merged_facts.merge(before, outcome)
         inspections.record_unread(connection, node, before, outcome, author)
         node_inventories.store(connection, node.id, document, moment)
         _run(context, connection, node, document, functools.partial(rule_runs.run, whole=False))
         if (node.last_error or '').startswith(_FAILED):
             change(connection, node, {'last_error': None})
-
-
-def _document(connection: sa.Connection, node: sa.Row) -> dict[str, Any]:
-    inventory = node_inventories.read(connection, node.id)
-    return inventory.document if inventory else {}
 
 
 def _run(context: Context, connection: sa.Connection, node: sa.Row, document: Mapping[str, Any], run: Any) -> Any:

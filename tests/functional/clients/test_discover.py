@@ -10,10 +10,10 @@ import time
 import pytest
 
 from tests.support import certificates, commands
+from tests.support.bmc_nodes import serving_redfish
 from tests.support.bmc_server import PASSWORD, TOKEN, USER, serving, tree
 from tests.support.programs import BIN
 from tests.support.servers import free_port
-from tests.support.service import ForkedServer
 from tests.support.terminal import Terminal
 
 UUID = '5c6e1f4e-3a53-4d1c-a4a1-0d3e8c9b7a6'
@@ -21,9 +21,7 @@ UUID = '5c6e1f4e-3a53-4d1c-a4a1-0d3e8c9b7a6'
 
 @pytest.fixture(scope='module')
 def service(tmp_path_factory):
-    home = tmp_path_factory.mktemp('service')
-    (home / 'a.conf').write_text('[deploy]\nenabled_hardware_types = redfish,fake-hardware\n')
-    with ForkedServer(None, '--config-file', str(home / 'a.conf'), '--nostart-worker', cwd=home) as running:
+    with serving_redfish(tmp_path_factory.mktemp('service')) as running:
         yield running
 
 

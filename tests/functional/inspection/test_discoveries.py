@@ -8,9 +8,9 @@ from keystoneauth1 import noauth, session
 
 from ironic_traits.client import Client
 from ironic_traits.redfish.discovery import Discovered
+from tests.support.bmc_nodes import serving_redfish
 from tests.support.bmc_server import PASSWORD, SYSTEM, serving, tree
 from tests.support.redfish_trees import to
-from tests.support.service import ForkedServer
 
 UUID = '5c6e1f4e-3a53-4d1c-a4a1-0d3e8c9b7a61'
 OTHER = '5c6e1f4e-3a53-4d1c-a4a1-0d3e8c9b7a62'
@@ -19,9 +19,7 @@ DEFAULT = '03000200-0400-0500-0006-000700080009'
 
 @pytest.fixture(scope='module')
 def service(tmp_path_factory):
-    home = tmp_path_factory.mktemp('service')
-    (home / 'a.conf').write_text('[deploy]\nenabled_hardware_types = redfish,fake-hardware\n')
-    with ForkedServer(None, '--config-file', str(home / 'a.conf'), '--nostart-worker', cwd=home) as running:
+    with serving_redfish(tmp_path_factory.mktemp('service')) as running:
         yield running
 
 
