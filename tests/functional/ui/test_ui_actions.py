@@ -150,13 +150,16 @@ def test_a_node_that_waits_is_followed(timed, site):
         connection.execute(of_node.values(provision_state='clean wait', target_provision_state='available'))
     page = timed.open(f'#/nodes/{uuid}')
     expect(page.get_by_text('The node waits for its machine')).to_be_visible()
+    # The requests for all fields fail at first. The page tries again. Its clock runs on by itself, so they must fail
+    # before the node changes.
+    timed.expected = ['Failed to load resource']
+    every_field = re.compile(rf'/v1/nodes/{uuid}$')
+    page.route(every_field, lambda route: route.abort())
     with site.app.service.write() as connection:
         connection.execute(of_node.values(provision_state='available', target_provision_state=None))
-    # The first request for all fields fails. The page tries again.
-    timed.expected = ['Failed to load resource']
-    page.route(re.compile(rf'/v1/nodes/{uuid}$'), lambda route: route.abort(), times=1)
     page.clock.run_for(1500)
     expect(page.get_by_role('alert')).to_contain_text('The service does not answer.')
+    page.unroute(every_field)
     page.clock.run_for(2000)
     expect(page.get_by_text('The node waits for its machine')).to_be_hidden()
     expect(page.get_by_role('button', name='deploy')).to_be_visible()
@@ -180,13 +183,17 @@ def test_a_node_with_many_entries(tab, site):
 
 
 def test_a_node_that_is_deleted_during_work(timed, site):
-    timed.expected = ['404']
+    timed.expected = ['404', 'Failed to load resource']
     uuid = site.available('doomed')
     site.ask('PUT', f'/v1/nodes/{uuid}/states/power', {'target': 'power on'})
     page = timed.open(f'#/nodes/{uuid}')
     expect(page.get_by_text('A worker works on the node')).to_be_visible()
+    # A look between the end of the work and the deletion would be the last one.
+    looks = re.compile(rf'/v1/nodes/{uuid}\?fields=')
+    page.route(looks, lambda route: route.abort())
     site.work()
     site.ask('DELETE', f'/v1/nodes/{uuid}')
+    page.unroute(looks)
     page.clock.run_for(1500)
     expect(page.get_by_role('alert').first).to_contain_text('could not be found')
 
