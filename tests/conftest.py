@@ -51,6 +51,7 @@ SLOW = (
     'test_readme',
     'test_bmc_commands',
     'test_bmc_guide',
+    'test_zipapp',
     *BROWSER,
     'test_reservation_model',
     'test_two_worlds',

@@ -32,6 +32,14 @@ _PR_SET_PDEATHSIG = 1
 _STARTER = 'IRONIC_TRAITS_STARTER'
 #: Environment variable with the command line arguments of a ``Child``, as JSON.
 _ARGUMENTS = 'IRONIC_TRAITS_ARGUMENTS'
+#: Environment variable with the module path of a ``Child``, as JSON.
+_PATH = 'IRONIC_TRAITS_PATH'
+#: What a ``Child`` runs: the module of its argument. ``-m`` would search in the path of a new interpreter, which lacks
+#: what a program in one file has unpacked.
+_RUN = (
+    f'import json, os, runpy, sys; sys.path[:] = json.loads(os.environ.pop("{_PATH}")); '
+    'runpy.run_module(sys.argv[1], run_name="__main__", alter_sys=True)'
+)
 _SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM})
 #: Seconds that a web server without requests has to end after a signal.
 GRACE = 2
@@ -133,9 +141,10 @@ class Child:
     max_pause = 30
 
     def __init__(self, module: str, argv: Sequence[str]) -> None:
-        # -P, because modules in the current directory must not shadow ours.
-        self._command = [sys.executable, '-P', '-m', module]
-        self._environment = os.environ | {_STARTER: str(os.getpid()), _ARGUMENTS: json.dumps(argv)}
+        # -P, and no empty entry in the path, because modules in the current directory must not shadow ours.
+        self._command = [sys.executable, '-P', '-c', _RUN, module]
+        path = json.dumps([entry for entry in sys.path if entry])
+        self._environment = os.environ | {_STARTER: str(os.getpid()), _ARGUMENTS: json.dumps(argv), _PATH: path}
         self._ended = threading.Event()
         self._process = self._start()
         self._keeper = threading.Thread(target=self._keep, daemon=True)

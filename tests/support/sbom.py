@@ -53,13 +53,33 @@ def complete(document):
 def write(target):
     """Write the list of this checkout into a file."""
     with tempfile.TemporaryDirectory() as folder:
-        python = _installed(pathlib.Path(folder))
+        python = installed(pathlib.Path(folder))
         tool = [sys.executable, '-m', 'cyclonedx_py', 'environment', '--spec-version', _SPECIFICATION]
         listed = _run([*tool, '--output-reproducible', '--output-format', 'JSON', str(python)])
     text = json.dumps(complete(json.loads(listed)), indent=2, sort_keys=True) + '\n'
     _check(text)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text)
+
+
+def installed(folder):
+    """Install the service as an operator does, with the pinned requirements, and return the Python of its environment.
+
+    :param folder: an empty folder.
+    :raises subprocess.CalledProcessError: it cannot be installed, or it does not run.
+    """
+    # Install without pip in the environment, because it would be listed, too.
+    venv.create(folder / 'venv', with_pip=False)
+    python = folder / 'venv' / 'bin' / 'python'
+    ignored = shutil.ignore_patterns('.*', '__pycache__', '*.egg-info', 'build', 'dist', 'doc', 'tests')
+    # setuptools writes into the source.
+    source = shutil.copytree(CHECKOUT, folder / 'source', ignore=ignored)
+    pip = [sys.executable, '-m', 'pip', '--python', str(python)]
+    _run([*pip, 'install', '-q', '--require-hashes', '-r', str(REQUIREMENTS)])
+    _run([*pip, 'install', '-q', '--no-deps', str(source)])
+    _run([*pip, 'check'])
+    _run([str(python.with_name('ironic-traits-manage')), '--database', f'sqlite:///{folder}/x.sqlite', 'db', 'upgrade'])
+    return python
 
 
 def _library(record):
@@ -91,25 +111,6 @@ def _with(dependency, reference, more):
     if dependency['ref'] != reference:
         return dependency
     return dependency | {'dependsOn': sorted([*dependency.get('dependsOn', []), *more])}
-
-
-def _installed(folder):
-    """Install the service as an operator does, and return the Python of its environment.
-
-    :raises subprocess.CalledProcessError: it cannot be installed, or it does not run.
-    """
-    # Install without pip in the environment, because it would be listed, too.
-    venv.create(folder / 'venv', with_pip=False)
-    python = folder / 'venv' / 'bin' / 'python'
-    ignored = shutil.ignore_patterns('.*', '__pycache__', '*.egg-info', 'build', 'dist', 'doc', 'tests')
-    # setuptools writes into the source.
-    source = shutil.copytree(CHECKOUT, folder / 'source', ignore=ignored)
-    pip = [sys.executable, '-m', 'pip', '--python', str(python)]
-    _run([*pip, 'install', '-q', '--require-hashes', '-r', str(REQUIREMENTS)])
-    _run([*pip, 'install', '-q', '--no-deps', str(source)])
-    _run([*pip, 'check'])
-    _run([str(python.with_name('ironic-traits-manage')), '--database', f'sqlite:///{folder}/x.sqlite', 'db', 'upgrade'])
-    return python
 
 
 def _run(command):
