@@ -52,6 +52,7 @@ SLOW = (
     'test_bmc_commands',
     'test_bmc_guide',
     'test_zipapp',
+    'test_release',
     *BROWSER,
     'test_reservation_model',
     'test_two_worlds',

@@ -1,6 +1,5 @@
 """The service as one file, run by a Python that has none of its requirements."""
 
-import json
 import os
 import subprocess
 import sys
@@ -8,8 +7,8 @@ import sys
 import pytest
 
 from tests.support import zipapp
-from tests.support.concurrency import wait_until
-from tests.support.http_client import ask, make
+from tests.support.http_client import ask
+from tests.support.main_job import do_the_main_job
 from tests.support.service import Server
 
 
@@ -41,18 +40,7 @@ def server(one_file, tmp_path):
 
 
 def test_the_main_job(server):
-    """The API answers, and its worker moves a node to another state."""
-    uuid = make(server.base)
-    assert ask(server.base, 'PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_GOLD')[0] == 204
-    _, _, page = ask(server.base, 'GET', '/v1/nodes?traits=CUSTOM_GOLD')
-    assert [node['uuid'] for node in json.loads(page)['nodes']] == [uuid]
-    assert ask(server.base, 'PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'manage'})[0] == 202
-
-    def is_manageable():
-        assert 'restarting it' not in server.output
-        return json.loads(ask(server.base, 'GET', f'/v1/nodes/{uuid}')[2])['provision_state'] == 'manageable'
-
-    wait_until(is_manageable)
+    do_the_main_job(server)
     assert ask(server.base, 'GET', '/ui/')[0] == 200
 
 

@@ -1,0 +1,142 @@
+"""The files of a release: python -m tests.support.release, or ``tox -e release``.
+
+The commit must have a tag with the version. The files are those of this commit; what is not committed is left out. The
+sdist and the wheel are built twice, in two folders, and must be equal.
+"""
+
+import gzip
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+from packaging.version import InvalidVersion, Version
+
+from tests.support.programs import BIN
+
+CHECKOUT = pathlib.Path(__file__).parents[2]
+
+
+def write(target, checkout, parts):
+    """Write the files of a release into a new folder.
+
+    :param target: the folder.
+    :param checkout: the checkout whose commit is released.
+    :param parts: what to write beside the packages. Functions of a copy of the checkout and of the folder.
+    :raises ValueError: the commit has no version, the folder is not empty, or two builds differ.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    if any(target.iterdir()):
+        raise ValueError(f'{target} is not empty')
+    version = _version(_run('git', 'tag', '--points-at', 'HEAD', cwd=checkout).split())
+    with tempfile.TemporaryDirectory() as folder:
+        sources = [_source(checkout, pathlib.Path(folder, number), version) for number in ('one', 'two')]
+        one, two = [{path.name: path.read_bytes() for path in _packages(source)} for source in sources]
+        if one != two:
+            raise ValueError(f'two builds of the same commit differ: {", ".join(one)}')
+        for name, content in one.items():
+            (target / name).write_bytes(content)
+        for part in parts:
+            part(sources[0], target)
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(target.iterdir())}
+    (target / 'SHA256SUMS').write_text(''.join(f'{digest}  {name}\n' for name, digest in digests.items()))
+
+
+def requirements(source, target):
+    """Write the pinned requirements."""
+    for name in ('service', 'client'):
+        shutil.copy(source / 'requirements' / f'{name}.txt', target / f'requirements-{name}.txt')
+
+
+def components(source, target):
+    """Write what the release consists of."""
+    _run(sys.executable, '-m', 'tests.support.sbom', target / 'ironic-traits.cdx.json', cwd=source)
+
+
+def changes(source, target):
+    """Write the release notes."""
+    (target / 'CHANGELOG.rst').write_text(_run(BIN / 'reno', '-q', 'report', '--no-show-source', '.', cwd=source))
+
+
+def site(source, target):
+    """Write the documentation as an archive."""
+    html = source.parent / 'ironic-traits-doc'
+    options = ['-E', '-W', '-q', '-b', 'html', '-d', source.parent / 'cache']
+    _run(sys.executable, '-m', 'sphinx', *options, 'doc/source', html, cwd=source)
+    _pack(html, target / f'{html.name}.tar.gz', _time(source))
+
+
+def _version(tags):
+    """Return the version that the tags of a commit name.
+
+    :raises ValueError: they name none, or several.
+    """
+    versions = set()
+    for tag in tags:
+        try:
+            versions.add(str(Version(tag)))
+        except InvalidVersion:
+            continue
+    if len(versions) != 1:
+        raise ValueError(f'the tags of this commit name {len(versions)} versions. It needs one, such as: git tag 0.2.0')
+    return versions.pop()
+
+
+def _source(checkout, folder, version):
+    """Copy the commit into a folder, with the version of the tag, and return the folder."""
+    # The umask decides which modes the files in the packages have.
+    _run('git', 'clone', '-q', checkout, folder, umask=0o022)
+    setup = folder / 'setup.cfg'
+    setup.write_text(re.sub(r'^version = .*', f'version = {version}', setup.read_text(), count=1, flags=re.MULTILINE))
+    return folder
+
+
+def _packages(source):
+    """Build the sdist and the wheel, check them, and return their paths."""
+    time, dist = _time(source), source / 'dist'
+    environment = os.environ | {'SOURCE_DATE_EPOCH': str(time)}
+    _run(sys.executable, '-m', 'build', '-q', cwd=source, env=environment, umask=0o022)
+    (sdist,) = dist.glob('*.tar.gz')
+    # setuptools writes the time of the build and the user into it.
+    unpacked = dist.parent / sdist.name.removesuffix('.tar.gz')
+    shutil.unpack_archive(sdist, unpacked.parent, filter='data')
+    _pack(unpacked, sdist, time)
+    paths = sorted(dist.iterdir())
+    _run(sys.executable, '-m', 'twine', 'check', '--strict', *paths)
+    return paths
+
+
+def _time(source):
+    """Return the time of the commit, in seconds."""
+    return int(_run('git', 'log', '-1', '--format=%ct', cwd=source))
+
+
+def _pack(folder, target, time):
+    """Write a folder into an archive that depends only on the files, not on when and by whom they were written.
+
+    :param time: the time of all files, in seconds.
+    """
+
+    def anonymous(member):
+        return member.replace(uid=0, gid=0, uname='', gname='', mtime=time, deep=False)
+
+    with (
+        target.open('wb') as file,
+        gzip.GzipFile('', 'wb', fileobj=file, mtime=time) as packed,
+        tarfile.open(fileobj=packed, mode='w') as archive,
+    ):
+        archive.add(folder, folder.name, filter=anonymous)
+
+
+def _run(*command, **options):
+    """Run a command to its end, and return its output."""
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=900, **options).stdout
+
+
+if __name__ == '__main__':
+    write(pathlib.Path(sys.argv[1]).absolute(), CHECKOUT, [requirements, components, changes, site])
