@@ -15,6 +15,7 @@ from oslo_context import context as oslo_context
 
 from ironic_traits import failures
 from ironic_traits.db.engine import ReaderAndWriter
+from ironic_traits.resources import additions
 from ironic_traits.resources.fields import NOBODY
 
 if TYPE_CHECKING:
@@ -108,10 +109,13 @@ class Context(oslo_context.RequestContext):
         None outside of requests.
     :param minor: the negotiated version of that API, as its minor number.
     :param base: URL at which clients reach the API: scheme, host, and the prefix that it is mounted under.
+    :param has_additions: whether the request names the version of our additions, and gets them at each version.
     :param ids: arguments of oslo.context: request_id, global_request_id, user_id, project_id, roles, …
     """
 
-    def __init__(self, service: Parts, protocol: Any, minor: int, base: str, **ids: Any) -> None:
+    def __init__(
+        self, service: Parts, protocol: Any, minor: int, base: str, has_additions: bool = False, **ids: Any
+    ) -> None:
         # Before the base class calls ``update_store``.
         self.protocol = protocol
         super().__init__(**ids)
@@ -120,6 +124,7 @@ class Context(oslo_context.RequestContext):
         self.snapshot = service.snapshot
         self.minor = minor
         self.base = base
+        self.has_additions = has_additions
         #: The request, of webob; None outside of the API.
         self.request: Any = None
         #: Called with the connection at the beginning of each transaction (``api.preconditions``).
@@ -162,6 +167,7 @@ class Context(oslo_context.RequestContext):
             protocol=self.protocol,
             minor=self.minor,
             base=self.base,
+            has_additions=self.has_additions,
             request_id=self.request_id,
             global_request_id=self.global_request_id,
         )
@@ -255,6 +261,13 @@ class Context(oslo_context.RequestContext):
         """
         return rule != NOBODY and self.service.enforcer is not None and self.may(rule)
 
+    def has(self, minor: int) -> bool:
+        """Whether the request gets a feature.
+
+        :param minor: the minor version that brought it; an Addition if Ironic does not have it.
+        """
+        return additions.has(minor, self.minor, self.has_additions)
+
     def needs(self, minor: int, what: str) -> None:
         """Raise VersionTooLow unless the version of the request is high enough.
 
@@ -262,7 +275,7 @@ class Context(oslo_context.RequestContext):
         :param what: name of the feature, for the message.
         :raises failures.VersionTooLow: the request has an earlier version.
         """
-        if self.minor < minor:
+        if not self.has(minor):
             raise failures.VersionTooLow(what=what, version=f'1.{minor}')
 
     def url(self, path: str) -> str:

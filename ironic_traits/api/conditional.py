@@ -88,10 +88,10 @@ def nodes(context: Context, read: Callable[[], Any]) -> Any:
     return body
 
 
-def _request(context: Context) -> tuple[str, str, int, str]:
+def _request(context: Context) -> tuple[str, str, int, bool, str]:
     """Return what the response to the request depends on, besides the version: URL, caller and version of the API."""
     caller = json.dumps(context.to_policy_values(), sort_keys=True, default=str)
-    return context.request.path_qs, context.base, context.minor, caller
+    return context.request.path_qs, context.base, context.minor, context.has_additions, caller
 
 
 def _version(context: Context) -> tuple[Any, ...]:

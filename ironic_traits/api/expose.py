@@ -149,7 +149,7 @@ class BareMetalRoute(Route):
         grant = None
         if self.rules:
             grant = (context.limit_to if self.of else context.can)(*self.rules)
-        if context.minor < self.since and not self._is_stream(environ):
+        if not context.has(self.since) and not self._is_stream(environ):
             raise self._too_early(environ)
         if self.of and path and grant:
             grant = self.of(context, grant, path[0])

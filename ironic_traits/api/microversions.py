@@ -137,6 +137,8 @@ MAXIMUM = 115
 
 SERVICE_TYPE = 'baremetal'
 HEADER = 'X-OpenStack-Ironic-API-Version'
+#: The name of our additions (``resources.additions``) in the header OpenStack-API-Version, and their version.
+ADDITIONS, ADDITIONS_VERSION = 'ironic-traits', '1.0'
 _VERSION = re.compile(r'([0-9]{1,9})\.([0-9]{1,9})')
 
 
@@ -174,10 +176,27 @@ def negotiate(headers: dict[str, str]) -> int:
     return minor
 
 
+def names_additions(headers: dict[str, str]) -> bool:
+    """Whether a request names the version of our additions: OpenStack-API-Version: ironic-traits 1.0.
+
+    :param headers: the headers of the request, {name: value}, names in lower case.
+    :raises failures.VersionNotSupported: it names another version of them.
+    """
+    requested = microversion_parse.get_version(headers, ADDITIONS)
+    if requested not in (None, 'latest', ADDITIONS_VERSION):
+        raise failures.VersionNotSupported(
+            reason=f'Version {requested} of {ADDITIONS} was requested but is not supported by this service. The only '
+            f'version is {ADDITIONS_VERSION}.'
+        )
+    return requested is not None
+
+
 @functools.cache
-def headers(minor: int) -> list[tuple[str, str]]:
+def headers(minor: int, has_additions: bool) -> list[tuple[str, str]]:
     """Return the version headers of a response: [(name, value), …], which the caller does not change."""
+    additions = [('OpenStack-API-Version', f'{ADDITIONS} {ADDITIONS_VERSION}')] if has_additions else []
     return [
+        *additions,
         ('X-OpenStack-Ironic-API-Minimum-Version', text(MINIMUM)),
         ('X-OpenStack-Ironic-API-Maximum-Version', text(MAXIMUM)),
         (HEADER, text(minor)),

@@ -26,8 +26,10 @@ class Protocol:
     :ivar maximum: the latest minor version.
     :ivar public: paths below the prefix that need no authentication.
     :ivar negotiate: function from the headers of a request to the minor version; raises a Failure.
+    :ivar names_additions: function from the headers of a request to whether it names the version of our additions;
+        raises a Failure.
     :ivar version_header: name of the header of a request that names the version.
-    :ivar headers: function from the minor version to the version headers of each response, [(name, value), …].
+    :ivar headers: function from the version of a request to the version headers of each response, [(name, value), …].
     :ivar vary: the header of each response that names the headers of a request with the version.
     :ivar cached: the Cache-Control of responses that depend on who asks, [(name, value)].
     :ivar failure: function from a Failure and the WSGI environ to (body, content type).
@@ -43,8 +45,9 @@ class Protocol:
     maximum: int
     public: tuple[str, ...]
     negotiate: Callable[[dict[str, str]], int]
+    names_additions: Callable[[dict[str, str]], bool]
     version_header: str
-    headers: Callable[[int], list[tuple[str, str]]]
+    headers: Callable[[int, bool], list[tuple[str, str]]]
     vary: tuple[str, str]
     cached: list[tuple[str, str]]
     failure: Callable[[Failure, WSGIEnvironment], tuple[bytes, str]]
@@ -52,12 +55,12 @@ class Protocol:
     takes_options: bool
     has_tags: bool
 
-    def minor(self, environ: WSGIEnvironment) -> int:
-        """Return the minor version of a request.
+    def version(self, environ: WSGIEnvironment) -> tuple[int, bool]:
+        """Return the minor version of a request, and whether it names the version of our additions.
 
         :raises failures.Failure: the version is not supported, or malformed.
         """
-        return _minor(self, *(environ.get(name) for name in _VERSION_HEADERS.values()))
+        return _version(self, *(environ.get(name) for name in _VERSION_HEADERS.values()))
 
     def is_public(self, serve: str, path: str) -> bool:
         """Whether a path needs no authentication.
@@ -75,6 +78,6 @@ _VERSION_HEADERS = {
 
 # Clients send few different headers.
 @functools.lru_cache(maxsize=256)
-def _minor(protocol: Protocol, *values: str | None) -> int:
-    headers = zip(_VERSION_HEADERS, values, strict=True)
-    return protocol.negotiate({name: value for name, value in headers if value is not None})
+def _version(protocol: Protocol, *values: str | None) -> tuple[int, bool]:
+    headers = {name: value for name, value in zip(_VERSION_HEADERS, values, strict=True) if value is not None}
+    return protocol.negotiate(headers), protocol.names_additions(headers)

@@ -1,5 +1,6 @@
 """The fields of nodes."""
 
+from ironic_traits.resources.additions import ADDED, Addition
 from ironic_traits.resources.fields import Argument, Column, Field, Filter, Resource, Rule, When
 from ironic_traits.resources.portgroups import PORTGROUPS
 from ironic_traits.resources.ports import PORTS
@@ -142,7 +143,7 @@ _FIELDS = (
     Field('network_data', 66, When.ALWAYS, {}, change_rule=_update('network_data', NODE_OWNER)),
     _interface('network', 20),
     # The cloud of a mirrored node. Responses with all fields have it for mirrored nodes only: Ironic does not have it.
-    Field('origin', 38, filter=Filter(Argument.TEXT, in_requests=False), column=Column(80, 'Origin', is_facet=True)),
+    Field('origin', ADDED, filter=Filter(Argument.TEXT, in_requests=False), column=Column(80, 'Origin', is_facet=True)),
     Field(
         'owner',
         50,
@@ -165,7 +166,7 @@ _FIELDS = (
     _interface('raid', 31),
     _interface('rescue', 38),
     Field('reservation', 1, show_rule=_show('reservation')),
-    Field('reservation_uuid', 38, is_column=False, column=Column(56, 'Reservation')),
+    Field('reservation_uuid', ADDED, is_column=False, column=Column(56, 'Reservation')),
     Field(
         'resource_class',
         21,
@@ -199,7 +200,7 @@ _FIELDS = (
     # A filter by traits is one of the four below.
     Field('traits', 37, is_column=False, column=Column(35, 'Traits')),
     # As in GET /v1/nodes/NODE/traits?detail=true.
-    Field('trait_sources', 38, is_column=False, is_detail=False),
+    Field('trait_sources', ADDED, is_column=False, is_detail=False),
     _interface('vendor', 31),
     # Computed: see inventory/provisioning/conductors.py.
     Field('conductor', 49, is_column=False, filter=_TEXT),
@@ -222,15 +223,15 @@ NODES = Resource(
     filters=(
         Filter(Argument.BOOLEAN, 1, 'associated', words=('with an instance', 'without an instance')),
         *(
-            Filter(Argument.TRAITS, 37, name, in_requests=False)
+            Filter(Argument.TRAITS, Addition(37), name, in_requests=False)
             for name in ('traits', 'traits_any', 'not_traits', 'not_traits_any')
         ),
-        Filter(Argument.SOURCE, 38, 'trait_source', in_requests=False),
-        Filter(Argument.BOOLEAN, 38, 'eligible', in_requests=False, words=('can be reserved', 'cannot be reserved')),
-        Filter(Argument.BOOLEAN, 38, 'reserved', in_requests=False, words=('reserved', 'not reserved')),
-        Filter(Argument.OPTIONAL_FIELDS, 38, 'without', in_requests=False),
+        Filter(Argument.SOURCE, ADDED, 'trait_source', in_requests=False),
+        Filter(Argument.BOOLEAN, ADDED, 'eligible', in_requests=False, words=('can be reserved', 'cannot be reserved')),
+        Filter(Argument.BOOLEAN, ADDED, 'reserved', in_requests=False, words=('reserved', 'not reserved')),
+        Filter(Argument.OPTIONAL_FIELDS, ADDED, 'without', in_requests=False),
         Filter(Argument.LONG_TEXT, 51, 'description_contains'),
-        Filter(Argument.LONG_TEXT, 38, 'search', in_requests=False),
+        Filter(Argument.LONG_TEXT, ADDED, 'search', in_requests=False),
         Filter(Argument.TEXT, 65, 'project'),
         Filter(Argument.BOOLEAN, 82, 'sharded'),
         Filter(Argument.BOOLEAN, 83, 'include_children'),

@@ -78,7 +78,8 @@ def _info(protocol: Protocol, minor: int) -> Schema:
 
 
 def _version_parameter(protocol: Protocol, minor: int) -> Schema:
-    value = dict((name.lower(), value) for name, value in protocol.headers(minor))[protocol.version_header.lower()]
+    headers = {name.lower(): value for name, value in protocol.headers(minor, False)}
+    value = headers[protocol.version_header.lower()]
     return {
         'name': protocol.version_header,
         'in': 'header',

@@ -60,16 +60,16 @@ class Middleware:
     def _respond(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request_id = oslo_context.generate_request_id()
         protocol = self._protocols(environ['PATH_INFO'])
-        minor, failure = protocol.minimum, None
+        version, failure = (protocol.minimum, False), None
         try:
-            minor = protocol.minor(environ)
+            version = protocol.version(environ)
         except failures.Failure as error:
             failure = error
-        environ[CONTEXT] = self._context(environ, protocol, minor, request_id)
+        environ[CONTEXT] = self._context(environ, protocol, version, request_id)
         common_headers = [
             ('x-openstack-request-id', request_id),
             ('openstack-request-id', request_id),
-            *protocol.headers(minor),
+            *protocol.headers(*version),
             *caching.headers(protocol, protocol.is_public(self._serve, environ['PATH_INFO'])),
         ]
 
@@ -91,7 +91,9 @@ class Middleware:
             # Only a bug gets here: the layers below handle their own exceptions.
             return exceptions.answer_to(environ, error)(environ, start)
 
-    def _context(self, environ: WSGIEnvironment, protocol: Protocol, minor: int, request_id: str) -> Context:
+    def _context(
+        self, environ: WSGIEnvironment, protocol: Protocol, version: tuple[int, bool], request_id: str
+    ) -> Context:
         if 'HTTP_HOST' not in environ:
             # An HTTP/1.0 request may have no Host header. Its links get the name of this host.
             conf = self._service.conf
@@ -104,7 +106,8 @@ class Middleware:
         return Context(
             self._service,
             protocol,
-            minor,
+            version[0],
+            has_additions=version[1],
             base=base.rstrip('/') + (protocol.prefix if self._serve != 'placement' else ''),
             request_id=request_id,
             global_request_id=global_request_id if _REQUEST_ID.fullmatch(global_request_id) else None,

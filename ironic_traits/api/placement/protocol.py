@@ -11,8 +11,10 @@ PLACEMENT = Protocol(
     maximum=microversions.MAXIMUM,
     public=('', '/', DESCRIPTION),
     negotiate=microversions.negotiate,
+    # Our additions to this API have no versions.
+    names_additions=lambda headers: False,
     version_header=microversions.HEADER,
-    headers=microversions.headers,
+    headers=lambda minor, has_additions: microversions.headers(minor),
     vary=('vary', microversions.HEADER.lower()),
     # Placement sends Cache-Control from 1.15 on (``api.placement.expose``). Its clients expect none before.
     cached=[],

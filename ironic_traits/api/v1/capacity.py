@@ -22,8 +22,8 @@ from ironic_traits.inventory.traits import trait_catalogue
 from ironic_traits.matching import requests
 from ironic_traits.matching.traits import MAX_NAMES
 from ironic_traits.peers import nova
+from ironic_traits.resources.additions import ADDED
 
-SINCE = 38
 #: Maximum number of flavors, of nodes, of changes and of fields to group by in one request.
 MAX_FLAVORS, MAX_NODES, MAX_CHANGES, MAX_BY = 1000, 1000, 100, 10
 
@@ -93,9 +93,9 @@ class Capacity(types.Base):
 class CapacityController(Resource):
     """Capacity."""
 
-    since = SINCE
+    since = ADDED
 
-    @expose('baremetal:capacity:get', Capacity, since=SINCE, body=CapacityBody)
+    @expose('baremetal:capacity:get', Capacity, since=ADDED, body=CapacityBody)
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         flavors, sentences = read_flavors(context, grant, fields)

@@ -16,8 +16,8 @@ from ironic_traits.changes.change_streams import Events
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.nodes import nodes
 from ironic_traits.matching.traits import Filter
+from ironic_traits.resources.additions import ADDED
 
-SINCE = 38
 RULE = 'baremetal:change:list'
 
 
@@ -41,12 +41,12 @@ class Changes(types.Base):
 class ChangesController(Resource):
     """What has changed since a client asked last, as a page or as a stream of events."""
 
-    since = SINCE
+    since = ADDED
 
     @expose(
         RULE,
         Changes,
-        since=SINCE,
+        since=ADDED,
         streams=True,
         query={'since': types.TEXT, 'kind': [types.Names()], 'limit': types.Limit()},
     )

@@ -14,8 +14,8 @@ from ironic_traits.inventory.inspection import firmware
 from ironic_traits.inventory.search import drift
 from ironic_traits.matching import requests
 from ironic_traits.peers import glance
+from ironic_traits.resources.additions import ADDED
 
-SINCE = 38
 #: Maximum number of images in one request.
 MAX_IMAGES = 1000
 
@@ -96,13 +96,13 @@ class FirmwareDrift(types.Base):
 class DriftController(Resource):
     """Drift."""
 
-    since = SINCE
+    since = ADDED
 
-    @expose('baremetal:capacity:get', FirmwareDrift, since=SINCE)
+    @expose('baremetal:capacity:get', FirmwareDrift, since=ADDED)
     def get_all(self, context: Context, grant: Grant, /) -> dict[str, Any]:
         return {'firmware': firmware.count(context, grant)}
 
-    @expose('baremetal:capacity:get', Drift, since=SINCE, body=DriftBody)
+    @expose('baremetal:capacity:get', Drift, since=ADDED, body=DriftBody)
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         flavors, sentences = capacity.read_flavors(context, grant, fields)

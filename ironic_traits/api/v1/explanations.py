@@ -14,8 +14,7 @@ from ironic_traits.api.v1.match_types import RejectedBy
 from ironic_traits.context import Context, Grant
 from ironic_traits.placement import failures
 from ironic_traits.placement.candidates import explanations
-
-SINCE = 38
+from ironic_traits.resources.additions import ADDED
 
 
 class ExplanationBody(types.Base):
@@ -46,9 +45,9 @@ class QueryExplanation(types.Base):
 class ExplanationsController(Resource):
     """Explanations of queries for allocation candidates."""
 
-    since = SINCE
+    since = ADDED
 
-    @expose('baremetal:explanation:get', QueryExplanation, since=SINCE, body=ExplanationBody)
+    @expose('baremetal:explanation:get', QueryExplanation, since=ADDED, body=ExplanationBody)
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
         request = allocation_candidates.parse(body.query)
         try:

@@ -13,8 +13,8 @@ from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import node_filters
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.search import facets
+from ironic_traits.resources.additions import ADDED
 
-SINCE = 38
 #: The number of values of a field, unless the request says how many.
 _LIMIT = 100
 _PAGING = ('marker', 'sort_key', 'sort_dir')
@@ -38,9 +38,9 @@ class Facets(types.Base):
 class FacetsController(Resource):
     """The facets of a list of nodes."""
 
-    since = SINCE
+    since = ADDED
 
-    @expose('baremetal:node:list', Facets, since=SINCE, query=_QUERY | {'by': types.Names()})
+    @expose('baremetal:node:list', Facets, since=ADDED, query=_QUERY | {'by': types.Names()})
     def get_all(self, context: Context, grant: Grant, /, *, by: Sequence[str] = (), **query: Any) -> Response:
         names = (*facets.FIELDS, facets.TRAITS)
         if unknown := [name for name in by if name not in names]:

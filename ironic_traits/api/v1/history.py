@@ -12,8 +12,7 @@ from ironic_traits.api.v1.node_history import ordered
 from ironic_traits.api.v1.records import parse_node
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.core import history
-
-SINCE = 38
+from ironic_traits.resources.additions import ADDED
 
 
 class _EventType(wsme.types.UserType):
@@ -70,9 +69,9 @@ class History(types.Base):
 class HistoryController(Resource):
     """The history of all nodes."""
 
-    since = SINCE
+    since = ADDED
 
-    @expose('baremetal:history:list', History, since=SINCE, query=paging.QUERY | _FILTERS)
+    @expose('baremetal:history:list', History, since=ADDED, query=paging.QUERY | _FILTERS)
     def get_all(self, context: Context, grant: Grant, /, **query: Any) -> dict[str, Any]:
         page = ordered(context, query, 'created_at')
         filters = {name: query[name] for name in _FILTERS if name in query}

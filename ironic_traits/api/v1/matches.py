@@ -17,8 +17,8 @@ from ironic_traits.inventory.search import explanations, instances, matches
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching import rebuilds
 from ironic_traits.matching.requests import Request
+from ironic_traits.resources.additions import ADDED
 
-SINCE = 38
 #: Maximum number of nodes in the response to a request without ``limit``.
 DEFAULT_LIMIT = 100
 
@@ -34,9 +34,9 @@ class MatchBody(match_types.RequestBody):
 class MatchesController(Resource):
     """Nodes that match a request, and whether the providers of an instance still match."""
 
-    since = SINCE
+    since = ADDED
 
-    @expose('baremetal:match:list', match_types.Matches, since=SINCE, body=MatchBody)
+    @expose('baremetal:match:list', match_types.Matches, since=ADDED, body=MatchBody)
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         node_request = match_types.read_request(context, grant, body)

@@ -9,8 +9,8 @@ from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.context import Context
 from ironic_traits.inventory.mirrored import mirror_clouds, mirror_deletions
+from ironic_traits.resources.additions import ADDED
 
-SINCE = 38
 _COLUMNS = ('name', 'endpoint', 'version', 'nodes', 'conflicts', 'missing_nodes')
 _READING = ('pass_nodes', 'passed_at', 'current_at', 'failing_since', 'last_error', 'requests', 'changes')
 _WRITES = ('write', 'written_traits', 'trait_writes', 'undecided_writes')
@@ -70,9 +70,9 @@ class Mirrors(types.Base):
 class MissingNodesController(Resource):
     """The nodes that a cloud no longer shows."""
 
-    since = SINCE
+    since = ADDED
 
-    @expose('baremetal:mirror:confirm', since=SINCE, query={'count': int}, statuses=(202,))
+    @expose('baremetal:mirror:confirm', since=ADDED, query={'count': int}, statuses=(202,))
     def delete(self, context: Context, mirror: str, /, *, count: int | None = None) -> Response:
         mirror_deletions.confirm(context, mirror, count)
         return Response(status=202)
@@ -81,14 +81,14 @@ class MissingNodesController(Resource):
 class MirrorsController(Resource):
     """The mirrors of clouds."""
 
-    since = SINCE
+    since = ADDED
     members = {'missing_nodes': MissingNodesController()}
 
-    @expose('baremetal:mirror:get', Mirrors, since=SINCE)
+    @expose('baremetal:mirror:get', Mirrors, since=ADDED)
     def get_all(self, context: Context, /) -> dict[str, Any]:
         return {'mirrors': [_show(row) for row in mirror_clouds.find(context)]}
 
-    @expose('baremetal:mirror:get', Mirror, since=SINCE)
+    @expose('baremetal:mirror:get', Mirror, since=ADDED)
     def get_one(self, context: Context, mirror: str, /) -> dict[str, Any]:
         row = mirror_clouds.get(context, mirror)
         return _show(row) | {'conflict_list': [_conflict(each) for each in mirror_clouds.conflicts(context, mirror)]}

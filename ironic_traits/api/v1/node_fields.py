@@ -10,6 +10,7 @@ from ironic_traits import failures, spelling
 from ironic_traits.api.v1 import trait_sources
 from ironic_traits.context import Context
 from ironic_traits.inventory.nodes.node_columns import JSON_FIELDS
+from ironic_traits.resources import additions
 from ironic_traits.resources.nodes import NODES
 
 #: The minor version that brought ``fields``.
@@ -18,12 +19,12 @@ FIELDS_SINCE = 8
 
 def all_fields(context: Context) -> tuple[str, ...]:
     """Return the names of all fields of a node at the version of the request."""
-    return _up_to(context.minor, NODES.details)
+    return _shown(context.minor, context.has_additions, NODES.details)
 
 
 def listed_fields(context: Context) -> tuple[str, ...]:
     """Return the names of the fields of a node in a list at the version of the request."""
-    return _up_to(context.minor, NODES.listed)
+    return _shown(context.minor, context.has_additions, NODES.listed)
 
 
 def selected(context: Context, lists: list[list[str]]) -> tuple[str, ...]:
@@ -64,7 +65,7 @@ def presenter(
     :param links: which links the node has: to itself ('node'), also to the resources below it ('all'), or none (False).
     """
     converters = [(name, _converter(context, name)) for name in fields]
-    members = [name for name, since in NODES.links.items() if since <= context.minor] if links == 'all' else []
+    members = [name for name, since in NODES.links.items() if context.has(since)] if links == 'all' else []
 
     # Clients of Ironic do not know the field, which most inventories do not use.
     has_origin = links == 'all' and 'origin' in fields
@@ -86,8 +87,8 @@ def presenter(
 
 
 @functools.lru_cache
-def _up_to(minor: int, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if NODES[name].since <= minor)
+def _shown(minor: int, has_additions: bool, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if additions.has(NODES[name].since, minor, has_additions))
 
 
 def _converter(context: Context, name: str) -> Callable[[Any], Any] | None:

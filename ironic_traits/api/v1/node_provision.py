@@ -18,6 +18,7 @@ from ironic_traits.context import Context, Grant
 from ironic_traits.deploy import states, steps
 from ironic_traits.inventory.nodes import nodes
 from ironic_traits.inventory.provisioning import node_states
+from ironic_traits.resources.additions import ADDED
 
 #: The interfaces that steps may name.
 _STEP_INTERFACES = tuple(sorted(steps.INTERFACES))
@@ -34,7 +35,7 @@ _CONFIG_DRIVE_KEYS = ('meta_data', 'network_data', 'user_data', 'vendor_data')
 _ARGUMENTS = {
     'clean_steps': (('clean',), 15),
     'rescue_password': (('rescue',), 38),
-    'reservation_uuid': (('active', 'deploy'), 38),
+    'reservation_uuid': (('active', 'deploy'), ADDED),
     'deploy_steps': (('active', 'deploy', 'rebuild'), 69),
     'disable_ramdisk': (('clean', 'service'), 70),
     'service_steps': (('service',), 87),

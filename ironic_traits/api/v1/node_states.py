@@ -52,6 +52,6 @@ class NodeStatesController(Resource):
 
     @expose('baremetal:node:get_states', NodeStates, of=access.node)
     def get_all(self, context: Context, grant: Grant, node_ident: str, /) -> dict[str, Any]:
-        names = tuple(name for name in _FIELDS if NODES[name].since <= context.minor)
+        names = tuple(name for name in _FIELDS if context.has(NODES[name].since))
         row = nodes.get(context, grant, names)
         return node_fields.presenter(context, names)(row)

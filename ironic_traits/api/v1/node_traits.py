@@ -13,12 +13,11 @@ from ironic_traits.api.v1 import access, past_traits, trait_sources
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.traits import node_traits, trait_catalogue
 from ironic_traits.inventory.traits.node_traits import Written
+from ironic_traits.resources.additions import ADDED
 
 #: The minor version that brought traits.
 SINCE = 37
-#: The minor version that brought sources and vetoes, which are not Ironic's.
-SOURCES_SINCE = 38
-_SOURCE, _SOURCE_SINCE = {'source': types.WritableSource()}, {'source': SOURCES_SINCE}
+_SOURCE, _SOURCE_SINCE = {'source': types.WritableSource()}, {'source': ADDED}
 _TRAIT = types.Trait()
 _HOW_TO_PUT = (
     'A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node '
@@ -43,7 +42,7 @@ class TraitsBody(types.Base):
 class VetoController(Resource):
     """The veto of a trait of a node."""
 
-    @expose('baremetal:node:traits:set', of=access.node, since=SOURCES_SINCE)
+    @expose('baremetal:node:traits:set', of=access.node, since=ADDED)
     def delete(self, context: Context, node_ident: str, trait: str, /) -> None:
         node_traits.lift_veto(context, node_ident, trait)
 
@@ -60,7 +59,7 @@ class NodeTraitsController(Resource):
         since=SINCE,
         before=406,
         query={'detail': types.BOOLEAN, 'at': types.QueryMoment()},
-        query_since={'detail': SOURCES_SINCE, 'at': past_traits.SINCE},
+        query_since={'detail': ADDED, 'at': ADDED},
         or_returns=trait_sources.TraitSources,
     )
     def get_all(

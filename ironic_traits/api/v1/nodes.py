@@ -32,6 +32,7 @@ from ironic_traits.api.v1.volume import NodeVolumeController
 from ironic_traits.context import Context, Grant
 from ironic_traits.deploy import states
 from ironic_traits.inventory.nodes import node_columns, nodes
+from ironic_traits.resources.additions import ADDED
 from ironic_traits.resources.nodes import NODES
 
 FIELDS_QUERY = {'fields': [types.Names()]}
@@ -41,7 +42,7 @@ LIST_QUERY = node_filters.QUERY | {'changed-since': types.TEXT}
 class NodesDetailController(Resource):
     """Nodes with all their fields."""
 
-    @expose('baremetal:node:list', node_types.Nodes, query=LIST_QUERY, query_since={'changed-since': changes.SINCE})
+    @expose('baremetal:node:list', node_types.Nodes, query=LIST_QUERY, query_since={'changed-since': ADDED})
     def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Response | dict[str, Any]:
         return list_page(context, grant, node_fields.all_fields(context), 'all', query)
 
@@ -73,7 +74,7 @@ class NodesController(Resource):
         'baremetal:node:list',
         node_types.Nodes,
         query=LIST_QUERY | FIELDS_QUERY | {'detail': types.BOOLEAN},
-        query_since={'detail': NODES.detail_since, 'changed-since': changes.SINCE},
+        query_since={'detail': NODES.detail_since, 'changed-since': ADDED},
     )
     def get_all(
         self, context: Context, grant: Grant, /, *, fields: Any = None, detail: Any = None, **query: Any

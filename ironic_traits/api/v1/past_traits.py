@@ -7,8 +7,6 @@ from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.traits import past_traits
 
-SINCE = 38
-
 
 def document(context: Context, grant: Grant, at: datetime.datetime, detail: bool | None) -> dict[str, Any]:
     """Return the document with the traits of a node at a time.

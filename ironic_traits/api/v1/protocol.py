@@ -31,6 +31,7 @@ BARE_METAL = Protocol(
     maximum=microversions.MAXIMUM,
     public=('', '/', '/v1', '/v1/', DESCRIPTION, *_RAMDISK_PATHS),
     negotiate=microversions.negotiate,
+    names_additions=microversions.names_additions,
     version_header=microversions.HEADER,
     headers=microversions.headers,
     vary=('Vary', f'OpenStack-API-Version, {microversions.HEADER}'),

@@ -17,9 +17,8 @@ from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.holds import reservations
 from ironic_traits.inventory.holds.reservations import FIELDS, Expiry
+from ironic_traits.resources.additions import ADDED
 from ironic_traits.uuids import canonical
-
-SINCE = 38
 
 
 class RenewBody(types.Base):
@@ -84,7 +83,7 @@ class ReservationRenewController(Resource):
     """The renewal of a reservation."""
 
     @expose(
-        'baremetal:reservation:renew', OneReservation, of=_allowed, since=SINCE, body=Body(RenewBody, optional=True)
+        'baremetal:reservation:renew', OneReservation, of=_allowed, since=ADDED, body=Body(RenewBody, optional=True)
     )
     def post(self, context: Context, reservation_uuid: str, /, *, body: Any) -> dict[str, Any]:
         return _one(reservations.renew(context, reservation_uuid, _expiry(body)))
@@ -93,13 +92,13 @@ class ReservationRenewController(Resource):
 class ReservationsController(Resource):
     """Reservations, which hold nodes for instances."""
 
-    since = SINCE
+    since = ADDED
     members = {'renew': ReservationRenewController()}
 
     @expose(
         'baremetal:reservation:list',
         Reservations,
-        since=SINCE,
+        since=ADDED,
         query=paging.QUERY | FIELDS_QUERY | {'node': types.TEXT, 'instance_uuid': types.UUID},
     )
     def get_all(self, context: Context, grant: Grant, /, *, fields: Any = None, **query: Any) -> dict[str, Any]:
@@ -111,11 +110,11 @@ class ReservationsController(Resource):
         found = reservations.find(context, grant, ('uuid', *names), filters, page)
         return paging.document(context, page, found, 'reservations', lambda row: dict(zip(names, row[1:], strict=True)))
 
-    @expose('baremetal:reservation:get', OneReservation, of=_allowed, since=SINCE)
+    @expose('baremetal:reservation:get', OneReservation, of=_allowed, since=ADDED)
     def get_one(self, context: Context, grant: Grant, reservation_uuid: str, /) -> dict[str, Any]:
         return _one(reservations.get(context, grant))
 
-    @expose('baremetal:reservation:create', NewReservations, since=SINCE, body=ReservationBody, statuses=(200, 201))
+    @expose('baremetal:reservation:create', NewReservations, since=ADDED, body=ReservationBody, statuses=(200, 201))
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> Response:
         instances = _instances(context, body)
         node_request = match_types.read_request(context, grant, body, _idents(context, body))
@@ -127,7 +126,7 @@ class ReservationsController(Resource):
             return Response({'reservations': [_show(row) for row in rows], **warnings}, status=status)
         return Response(_one(rows[0]) | warnings, status=status, location=f'/v1/reservations/{rows[0].uuid}')
 
-    @expose('baremetal:reservation:delete', of=_allowed, since=SINCE)
+    @expose('baremetal:reservation:delete', of=_allowed, since=ADDED)
     def delete(self, context: Context, reservation_uuid: str, /) -> None:
         reservations.delete(context, reservation_uuid)
         holder(context.conf).release(context, reservation_uuid)

@@ -38,6 +38,7 @@ from ironic_traits.api.v1.shards import ShardsController
 from ironic_traits.api.v1.traits import TraitsController
 from ironic_traits.api.v1.volume import NodeVolumeController, VolumeController
 from ironic_traits.context import Context
+from ironic_traits.resources.additions import Addition
 from ironic_traits.version import version
 
 #: At the end of a path, this suffix names the format of the response. From this minor version on, it is part of a name.
@@ -93,11 +94,11 @@ _CHILDREN = {
     'volume': VolumeController(),
 }
 
-#: The resources of Ironic that refuse a method that they never have with 405, also before their version. Version 38
-#: brought our resources.
+#: The resources of Ironic that refuse a method that they never have with 405, also before their version.  Ours do
+#: not.
 _REFUSING: tuple[type[Resource], ...] = (
     NodeVolumeController,
-    *(type(child) for child in _CHILDREN.values() if child.since != 38),
+    *(type(child) for child in _CHILDREN.values() if not isinstance(child.since, Addition)),
 )
 
 
@@ -129,7 +130,7 @@ class V1Controller(Resource):
             'id': 'v1',
             'links': [{'href': context.url('/v1/'), 'rel': 'self'}],
             'media_types': {'base': 'application/json', 'type': 'application/vnd.openstack.ironic.v1+json'},
-            **{name: context.links(name, '') for name, child in self.children.items() if child.since <= context.minor},
+            **{name: context.links(name, '') for name, child in self.children.items() if context.has(child.since)},
             'version': _version(context),
         }
 
@@ -192,7 +193,7 @@ def _check_since(request: Request, error: exc.HTTPMethodNotAllowed) -> None:
 
     :param error: as ``Resource.find`` raises it.
     """
-    if request.environ[CONTEXT].minor >= error.since:
+    if request.environ[CONTEXT].has(error.since):
         return
     # The path /detail below a list refuses what the list refuses.
     resource = getattr(error.resource, 'of', error.resource)

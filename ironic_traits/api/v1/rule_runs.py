@@ -18,9 +18,10 @@ from ironic_traits.inventory.inspection.rule_previews import Draft
 from ironic_traits.matching.rules import inspection_rules, rule_files
 from ironic_traits.matching.rules.inspection_rules import InvalidRules
 from ironic_traits.matching.rules.rule_evaluation import Evaluation, InvalidInventory
+from ironic_traits.resources.additions import Addition
 
 #: As ``/v1/inspection_rules``.
-SINCE = 96
+SINCE = Addition(96)
 #: Nodes on a page of a preview, unless the request says how many.
 _PAGE = 100
 

@@ -15,8 +15,8 @@ from ironic_traits.inventory.traits.node_traits import NodeEdit
 from ironic_traits.inventory.traits.trait_edits import EditEffects, EditPreview
 from ironic_traits.matching.trait_edits import BulkEdit
 from ironic_traits.matching.traits import MAX_NAMES
+from ironic_traits.resources.additions import ADDED
 
-SINCE = 38
 _TRAIT = types.Trait()
 _PAGE = {'limit': types.Limit(), 'marker': types.UUID}
 
@@ -80,9 +80,9 @@ class TraitEdit(types.Base):
 class TraitEditsController(Resource):
     """Edits of the traits of many nodes."""
 
-    since = SINCE
+    since = ADDED
 
-    @expose(trait_edits.RULE, TraitEdit, since=SINCE, query=_PAGE, body=EditBody)
+    @expose(trait_edits.RULE, TraitEdit, since=ADDED, query=_PAGE, body=EditBody)
     def post(self, context: Context, grant: Grant, /, *, body: Any, **query: Any) -> dict[str, Any]:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         edit, selection = _edit(fields), node_selection.parse(context, fields)

@@ -13,8 +13,8 @@ from ironic_traits.inventory.core.paging import Page
 from ironic_traits.inventory.traits import trait_catalogue
 from ironic_traits.inventory.traits.trait_catalogue import CatalogueFilter
 from ironic_traits.matching import traits as trait_names
+from ironic_traits.resources.additions import ADDED
 
-SINCE = 38
 _TRAIT = types.Trait()
 _NAMES = types.TraitNames()
 #: Maximum number of names in one parameter. Databases limit the number of values in a statement; SQLite has the lowest
@@ -53,13 +53,13 @@ class Traits(types.Base):
 class TraitsController(Resource):
     """The names of traits: what they mean, how many nodes have them, and which are retired."""
 
-    since = SINCE
+    since = ADDED
     children = {'edits': TraitEditsController()}
 
     @expose(
         'baremetal:trait:get',
         Traits,
-        since=SINCE,
+        since=ADDED,
         query={
             'limit': types.Limit(),
             'marker': types.TEXT,
@@ -74,11 +74,11 @@ class TraitsController(Resource):
         found = trait_catalogue.find(context, grant, _filter(query), page)
         return paging.document(context, page, found, 'traits', lambda each: each._asdict(), marker='name')
 
-    @expose('baremetal:trait:get', Trait, since=SINCE)
+    @expose('baremetal:trait:get', Trait, since=ADDED)
     def get_one(self, context: Context, grant: Grant, trait: str, /) -> dict[str, Any]:
         return trait_catalogue.get(context, grant, trait)._asdict()
 
-    @expose('baremetal:trait:update', Trait, since=SINCE, body=TraitBody)
+    @expose('baremetal:trait:update', Trait, since=ADDED, body=TraitBody)
     def put(self, context: Context, grant: Grant, trait: str, /, *, body: Any) -> dict[str, Any]:
         name = _TRAIT.validate(trait)
         changes = stated_fields(body)
