@@ -109,6 +109,8 @@ SLOW = (
 )
 #: Modules that are slow on servers only. They come first, too.
 SLOW_ON_SERVERS = ('test_capacity', 'test_node_index')
+#: A normal run leaves out what takes minutes, root and the network. ``tox -e packages`` names this folder.
+collect_ignore = ['packages']
 
 
 def pytest_addoption(parser):

@@ -63,7 +63,7 @@ class Server:
         with (self.directory / 'log').open('wb') as log:
             # The kernel kills the server when the tests end, even if they are killed.
             self._process = subprocess.Popen(
-                self.command(), stdout=log, stderr=log, cwd='/', preexec_fn=_end_with_parent, **self._as_user()
+                self.command(), stdout=log, stderr=log, cwd='/', preexec_fn=end_with_parent, **self._as_user()
             )
         deadline = time.monotonic() + 60
         while not self._answers():
@@ -276,5 +276,5 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def _end_with_parent():
+def end_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
