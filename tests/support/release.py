@@ -33,7 +33,7 @@ def write(target, checkout, parts):
     target.mkdir(parents=True, exist_ok=True)
     if any(target.iterdir()):
         raise ValueError(f'{target} is not empty')
-    version = _version(_run('git', 'tag', '--points-at', 'HEAD', cwd=checkout).split())
+    version = _version(run('git', 'tag', '--points-at', 'HEAD', cwd=checkout).split())
     with tempfile.TemporaryDirectory() as folder:
         sources = [_source(checkout, pathlib.Path(folder, number), version) for number in ('one', 'two')]
         one, two = [{path.name: path.read_bytes() for path in _packages(source)} for source in sources]
@@ -55,19 +55,19 @@ def requirements(source, target):
 
 def components(source, target):
     """Write what the release consists of."""
-    _run(sys.executable, '-m', 'tests.support.sbom', target / 'ironic-traits.cdx.json', cwd=source)
+    run(sys.executable, '-m', 'tests.support.sbom', target / 'ironic-traits.cdx.json', cwd=source)
 
 
 def changes(source, target):
     """Write the release notes."""
-    (target / 'CHANGELOG.rst').write_text(_run(BIN / 'reno', '-q', 'report', '--no-show-source', '.', cwd=source))
+    (target / 'CHANGELOG.rst').write_text(run(BIN / 'reno', '-q', 'report', '--no-show-source', '.', cwd=source))
 
 
 def site(source, target):
     """Write the documentation as an archive."""
     html = source.parent / 'ironic-traits-doc'
     options = ['-E', '-W', '-q', '-b', 'html', '-d', source.parent / 'cache']
-    _run(sys.executable, '-m', 'sphinx', *options, 'doc/source', html, cwd=source)
+    run(sys.executable, '-m', 'sphinx', *options, 'doc/source', html, cwd=source)
     _pack(html, target / f'{html.name}.tar.gz', _time(source))
 
 
@@ -76,21 +76,24 @@ def _version(tags):
 
     :raises ValueError: they name none, or several.
     """
-    versions = set()
-    for tag in tags:
-        try:
-            versions.add(str(Version(tag)))
-        except InvalidVersion:
-            continue
+    versions = {version_of(tag) for tag in tags} - {None}
     if len(versions) != 1:
         raise ValueError(f'the tags of this commit name {len(versions)} versions. It needs one, such as: git tag 0.2.0')
-    return versions.pop()
+    return str(versions.pop())
+
+
+def version_of(tag):
+    """Return the Version that a tag names; None if it names none."""
+    try:
+        return Version(tag)
+    except InvalidVersion:
+        return None
 
 
 def _source(checkout, folder, version):
     """Copy the commit into a folder, with the version of the tag, and return the folder."""
     # The umask decides which modes the files in the packages have.
-    _run('git', 'clone', '-q', checkout, folder, umask=0o022)
+    run('git', 'clone', '-q', checkout, folder, umask=0o022)
     setup = folder / 'setup.cfg'
     setup.write_text(re.sub(r'^version = .*', f'version = {version}', setup.read_text(), count=1, flags=re.MULTILINE))
     return folder
@@ -100,20 +103,20 @@ def _packages(source):
     """Build the sdist and the wheel, check them, and return their paths."""
     time, dist = _time(source), source / 'dist'
     environment = os.environ | {'SOURCE_DATE_EPOCH': str(time)}
-    _run(sys.executable, '-m', 'build', '-q', cwd=source, env=environment, umask=0o022)
+    run(sys.executable, '-m', 'build', '-q', cwd=source, env=environment, umask=0o022)
     (sdist,) = dist.glob('*.tar.gz')
     # setuptools writes the time of the build and the user into it.
     unpacked = dist.parent / sdist.name.removesuffix('.tar.gz')
     shutil.unpack_archive(sdist, unpacked.parent, filter='data')
     _pack(unpacked, sdist, time)
     paths = sorted(dist.iterdir())
-    _run(sys.executable, '-m', 'twine', 'check', '--strict', *paths)
+    run(sys.executable, '-m', 'twine', 'check', '--strict', *paths)
     return paths
 
 
 def _time(source):
     """Return the time of the commit, in seconds."""
-    return int(_run('git', 'log', '-1', '--format=%ct', cwd=source))
+    return int(run('git', 'log', '-1', '--format=%ct', cwd=source))
 
 
 def _pack(folder, target, time):
@@ -133,7 +136,7 @@ def _pack(folder, target, time):
         archive.add(folder, folder.name, filter=anonymous)
 
 
-def _run(*command, **options):
+def run(*command, **options):
     """Run a command to its end, and return its output."""
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=900, **options).stdout
 
