@@ -246,7 +246,7 @@ SERVERS = {'postgresql': PostgreSQL, 'mariadb': MariaDB}
 
 def install():
     """Install missing servers, the proxy and the browser, if the tests run as root on Debian."""
-    programs = [program(name) for name in ('chromium', 'haproxy', 'mariadb-dump')]
+    programs = [program(name) for name in ('chromium', 'haproxy', 'mariadb-dump', 'systemd-analyze')]
     complete = GALERA.exists() and all(programs) and all(server.installed() for server in SERVERS.values())
     if complete or not ROOT or not shutil.which('apt-get'):
         return
