@@ -1,12 +1,28 @@
-"""The files of the checkout, for tests of what is written in them."""
+"""The files of the checkout, for tests of what is written in them, and of what is built from them."""
 
 import pathlib
+import shutil
+import subprocess
 
 CHECKOUT = pathlib.Path(__file__).parents[2]
 _PATTERNS = (
     *(f'{folder}/**/*' for folder in ('ironic_traits', 'benchmarks', 'doc/source', 'api-ref/source')),
     'releasenotes/notes/*',
 )
+#: Git, with a user who may commit.
+GIT = ('git', '-c', 'user.name=Someone', '-c', 'user.email=someone@example.org', '-c', 'init.defaultBranch=main')
+
+
+def repository(folder):
+    """Make a repository with one commit of the files of the checkout, without the tests, and no tag.
+
+    :param folder: a folder that does not exist.
+    """
+    ignored = shutil.ignore_patterns('.*', '__pycache__', '*.egg-info', 'build', 'dist', 'tests')
+    shutil.copytree(CHECKOUT, folder, ignore=ignored)
+    for command in (['init', '-q'], ['add', '.'], ['commit', '-q', '-m', 'Begin']):
+        subprocess.run([*GIT, *command], check=True, cwd=folder)
+    return folder
 
 
 def files(suffixes, *patterns):

@@ -33,9 +33,9 @@ def write(target, checkout, parts):
     target.mkdir(parents=True, exist_ok=True)
     if any(target.iterdir()):
         raise ValueError(f'{target} is not empty')
-    version = _version(run('git', 'tag', '--points-at', 'HEAD', cwd=checkout).split())
+    number = version(checkout)
     with tempfile.TemporaryDirectory() as folder:
-        sources = [_source(checkout, pathlib.Path(folder, number), version) for number in ('one', 'two')]
+        sources = [copy(checkout, pathlib.Path(folder, name), number) for name in ('one', 'two')]
         one, two = [{path.name: path.read_bytes() for path in _packages(source)} for source in sources]
         if one != two:
             raise ValueError(f'two builds of the same commit differ: {", ".join(one)}')
@@ -71,11 +71,12 @@ def site(source, target):
     _pack(html, target / f'{html.name}.tar.gz', _time(source))
 
 
-def _version(tags):
-    """Return the version that the tags of a commit name.
+def version(checkout):
+    """Return the version that the tags of the commit of a checkout name.
 
     :raises ValueError: they name none, or several.
     """
+    tags = run('git', 'tag', '--points-at', 'HEAD', cwd=checkout).split()
     versions = {version_of(tag) for tag in tags} - {None}
     if len(versions) != 1:
         raise ValueError(f'the tags of this commit name {len(versions)} versions. It needs one, such as: git tag 0.2.0')
@@ -90,8 +91,8 @@ def version_of(tag):
         return None
 
 
-def _source(checkout, folder, version):
-    """Copy the commit into a folder, with the version of the tag, and return the folder."""
+def copy(checkout, folder, version):
+    """Copy the commit of a checkout into a folder, with a version, and return the folder."""
     # The umask decides which modes the files in the packages have.
     run('git', 'clone', '-q', checkout, folder, umask=0o022)
     setup = folder / 'setup.cfg'

@@ -4,29 +4,23 @@ The site is left out: ``tox -e docs`` builds it. So is the list of components, w
 """
 
 import hashlib
-import shutil
 import subprocess
 import sys
 import tarfile
 
 import pytest
 
-from tests.support import release
+from tests.support import checkout, release
+from tests.support.checkout import GIT
 from tests.support.main_job import do_the_main_job
 from tests.support.programs import BIN
 from tests.support.service import Server
-
-GIT = ('git', '-c', 'user.name=Someone', '-c', 'user.email=someone@example.org', '-c', 'init.defaultBranch=main')
 
 
 @pytest.fixture(scope='module')
 def repository(tmp_path_factory):
     """A repository with the files of the checkout, and no tag."""
-    ignored = shutil.ignore_patterns('.*', '__pycache__', '*.egg-info', 'build', 'dist', 'tests')
-    folder = shutil.copytree(release.CHECKOUT, tmp_path_factory.mktemp('repository') / 'copy', ignore=ignored)
-    for command in (['init', '-q'], ['add', '.'], ['commit', '-q', '-m', 'Begin']):
-        subprocess.run([*GIT, *command], check=True, cwd=folder)
-    return folder
+    return checkout.repository(tmp_path_factory.mktemp('repository') / 'copy')
 
 
 @pytest.fixture(scope='module')
