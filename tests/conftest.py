@@ -67,6 +67,7 @@ SLOW = (
     'test_import_batches',
     'test_mirror_auth',
     'test_server',
+    'test_proxy',
     'test_rule_races',
     'test_starting',
     'test_discover',

@@ -6,12 +6,17 @@ import os
 from tests.support import commands
 
 
+def without_credentials():
+    """Return the environment without the variables of clouds."""
+    return {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
+
+
 def run(server, *command, path='', code=0, stream='stdout'):
     """Run a command, and return its output, or its errors if it fails.
 
     :param stream: the stream of a successful command to return.
     """
-    environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
+    environment = without_credentials()
     environment |= {'OS_AUTH_TYPE': 'none', 'OS_ENDPOINT': server.base + path, 'OS_PLACEMENT_API_VERSION': '1.39'}
     done = commands.run(*command, env=environment)
     assert done.returncode == code, done.stderr
@@ -31,7 +36,7 @@ def parsing(program, *options):
 
     It returns the output with the errors, or the document in the output if one of its arguments is -f.
     """
-    environment = {key: value for key, value in os.environ.items() if not key.startswith('OS_')}
+    environment = without_credentials()
 
     def run_with_options(*arguments, ok=True):
         done = commands.run(program, *options, *arguments, env=environment)

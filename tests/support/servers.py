@@ -245,8 +245,8 @@ SERVERS = {'postgresql': PostgreSQL, 'mariadb': MariaDB}
 
 
 def install():
-    """Install missing servers, the proxy and the browser, if the tests run as root on Debian."""
-    programs = [program(name) for name in ('chromium', 'haproxy', 'mariadb-dump', 'systemd-analyze')]
+    """Install missing servers, the proxies and the browser, if the tests run as root on Debian."""
+    programs = [program(name) for name in ('chromium', 'haproxy', 'mariadb-dump', 'nginx', 'systemd-analyze')]
     complete = GALERA.exists() and all(programs) and all(server.installed() for server in SERVERS.values())
     if complete or not ROOT or not shutil.which('apt-get'):
         return

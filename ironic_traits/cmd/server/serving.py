@@ -30,7 +30,7 @@ from oslo_config import cfg
 
 from ironic_traits import app
 from ironic_traits.cmd import setup, supervisor
-from ironic_traits.cmd.server import addresses, banner, console, slow_readers, slow_senders, streaming
+from ironic_traits.cmd.server import addresses, banner, console, slow_readers, slow_senders, streaming, unread_bodies
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.service import Service
 from ironic_traits.worker import wakeup
@@ -61,7 +61,8 @@ def serve(argv: Sequence[str]) -> None:
         with setup.usable():
             service = Service(conf)
             queue = app.build(service, takes_turns=True)
-            application = slow_senders.Bodies(streaming.Detached(queue), conf.api.slow_body_timeout)
+            read = unread_bodies.Unread(streaming.Detached(queue))
+            application = slow_senders.Bodies(read, conf.api.slow_body_timeout)
         streaming.provide()
         setup.policy(service)
         stop = _Stop()

@@ -132,7 +132,7 @@ def database_proxy(cluster, tmp_path):
     if cluster.name != 'galera':
         pytest.skip('the example is for Galera')
     require(program('haproxy'), 'haproxy is not installed')
-    port, text = free_port(), (EXAMPLES / 'haproxy.cfg').read_text()
+    port, text = free_port(), (EXAMPLES / 'haproxy-galera.cfg').read_text()
     replacements = {'127.0.0.1:3306': f'127.0.0.1:{port}', '/usr/local/bin/galera-check': tmp_path / 'galera-check'}
     replacements |= {f'10.0.0.1{node.number + 1}:3306': f'127.0.0.1:{node.port}' for node in cluster.nodes}
     for old, new in replacements.items():

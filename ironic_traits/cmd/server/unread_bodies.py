@@ -1,0 +1,45 @@
+"""Bodies of requests that are refused before they are read.
+
+A connection that ends while it has unread data is reset. The client, or a proxy, which then reports a 502, may lose the
+response with it. So the rest of the body is read and dropped before the response is sent.
+"""
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+#: Maximum number of bytes that are dropped: more than the default limits of all bodies.
+_MOST = 16 * 1024 * 1024
+_PART = 64 * 1024
+#: Number of bodies that are dropped at a time, so that strangers who send slowly keep few threads busy.
+_AT_A_TIME = 8
+
+
+class Unread:
+    """A WSGI layer that drops what is left of a body."""
+
+    def __init__(self, inside: WSGIApplication) -> None:
+        self._inside = inside
+        self._places = threading.BoundedSemaphore(_AT_A_TIME)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        body = environ['wsgi.input']
+        response = self._inside(environ, start_response)
+        # A client with "Expect" has not sent its body yet.
+        if _may_have_body(environ) and 'HTTP_EXPECT' not in environ and self._places.acquire(blocking=False):
+            try:
+                _drop(body)
+            finally:
+                self._places.release()
+        return response
+
+
+def _may_have_body(environ: WSGIEnvironment) -> bool:
+    return environ.get('CONTENT_LENGTH') not in (None, '', '0') or 'HTTP_TRANSFER_ENCODING' in environ
+
+
+def _drop(body: Any) -> None:
+    size = 0
+    while size < _MOST and (part := body.read(_PART)):
+        size += len(part)
