@@ -20,5 +20,13 @@ def installation(extra: str) -> str:
 
 def missing(extra: str, *modules: str) -> str:
     """Return the sentence that says how to install an extra, if a module of it is not installed; '' otherwise."""
-    absent = [name for name in modules if importlib.util.find_spec(name) is None]
+    absent = [name for name in modules if not _is_installed(name)]
     return f'{absent[0]} is not installed. Run: {installation(extra)}' if absent else ''
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        # A package that the module is in.
+        return False

@@ -8,12 +8,14 @@ proxy, every client seems to be on this machine. So the service does not start w
 configuration allows that explicitly (noauth_beyond_loopback). It never starts with noauth2, which is for tests.
 """
 
+import atexit
 import os
 import sys
 from wsgiref.types import WSGIApplication
 
 from ironic_traits import app
-from ironic_traits.cmd import setup
+from ironic_traits.api.layers.request_spans import RequestSpans
+from ironic_traits.cmd import setup, tracing
 from ironic_traits.service import Service
 
 
@@ -33,7 +35,11 @@ def _load() -> WSGIApplication:
         service = Service(conf)
         loaded = app.build(service)
     setup.policy(service)
-    return loaded
+    if not conf.otlp.endpoint:
+        return loaded
+    tracing.begin(conf, 'ironic-traits-api')
+    atexit.register(tracing.end)
+    return RequestSpans(loaded)
 
 
 try:

@@ -68,6 +68,7 @@ SLOW = (
     'test_mirror_auth',
     'test_server',
     'test_proxy',
+    'test_spans',
     'test_rule_races',
     'test_starting',
     'test_discover',

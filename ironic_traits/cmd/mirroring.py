@@ -11,7 +11,7 @@ from typing import Any
 from oslo_config import cfg
 
 from ironic_traits import failures
-from ironic_traits.cmd import setup, supervisor
+from ironic_traits.cmd import setup, supervisor, tracing
 from ironic_traits.context import Context
 from ironic_traits.inventory.mirrored import (
     mirror_clouds,
@@ -57,7 +57,7 @@ def run() -> None:
         # Otherwise ironic-traits-api, which has the same configuration, has printed the warnings.
         setup.warn(conf)
     setup.schema(conf)
-    with contextlib.closing(Service(conf)) as service:
+    with contextlib.closing(Service(conf)) as service, tracing.sending(conf, 'ironic-traits-mirror'):
         follow([Follower(service, name) for name in names])
 
 

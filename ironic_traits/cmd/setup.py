@@ -13,7 +13,7 @@ from oslo_db import exception as db_exception
 from oslo_log.log import LogConfigError
 
 from ironic_traits import conf, extras
-from ironic_traits.cmd import logs
+from ironic_traits.cmd import logs, tracing
 from ironic_traits.conf import validation
 from ironic_traits.db import revisions
 from ironic_traits.db.engine import Database
@@ -57,6 +57,7 @@ def configuration(argv: Sequence[str], cli: Sequence[cfg.Opt] = ()) -> cfg.Confi
             # Some releases of oslo.config are packaged without the templates of --shell_completion.
             raise cfg.Error(str(error)) from error
         drivers.load(settings)
+        tracing.check(settings)
         try:
             logs.setup(settings)
         except (OSError, LogConfigError, ValueError, TypeError, RuntimeError) as error:

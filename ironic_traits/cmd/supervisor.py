@@ -74,11 +74,16 @@ def arguments() -> list[str]:
     return sys.argv[1:] if argv is None else json.loads(argv)
 
 
-def separate_forks(is_busy: Callable[[], bool], close: Callable[[], object] = lambda: None) -> None:
+def separate_forks(
+    is_busy: Callable[[], bool],
+    close: Callable[[], object] = lambda: None,
+    end: Callable[[], object] = lambda: None,
+) -> None:
     """Register fork hooks, so that later forks of this process behave as the module's docstring says.
 
     :param is_busy: function without arguments; whether the fork answers requests at the moment.
     :param close: function without arguments. A fork calls it when it stops, to end streams.
+    :param end: function without arguments. A fork calls it when it has answered its last request.
     """
     supervisor, separated = os.getpid(), False
 
@@ -102,12 +107,12 @@ def separate_forks(is_busy: Callable[[], bool], close: Callable[[], object] = la
         for number in _SIGNALS:
             # Drop the handlers inherited from the supervisor.
             signal.signal(number, signal.SIG_DFL)
-        threading.Thread(target=_stop_on_signal, args=(is_busy, close), daemon=True).start()
+        threading.Thread(target=_stop_on_signal, args=(is_busy, close, end), daemon=True).start()
 
     os.register_at_fork(before=prepare, after_in_parent=resume, after_in_child=separate)
 
 
-def _stop_on_signal(is_busy: Callable[[], bool], close: Callable[[], object]) -> None:
+def _stop_on_signal(is_busy: Callable[[], bool], close: Callable[[], object], end: Callable[[], object]) -> None:
     """Wait for the first signal to stop, and call the handler that the web server has installed by then.
 
     The signals stay blocked in all threads of the process: a granian worker that is signalled twice may never end. One
@@ -122,6 +127,7 @@ def _stop_on_signal(is_busy: Callable[[], bool], close: Callable[[], object]) ->
         time.sleep(GRACE)
         while is_busy():
             time.sleep(0.1)
+    end()
     os._exit(0)
 
 

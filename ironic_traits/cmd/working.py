@@ -4,7 +4,7 @@ import contextlib
 import logging
 import signal
 
-from ironic_traits.cmd import setup, supervisor
+from ironic_traits.cmd import setup, supervisor, tracing
 from ironic_traits.conf import database_name
 from ironic_traits.service import Service
 from ironic_traits.worker import upkeep, wakeup
@@ -26,7 +26,7 @@ def work() -> None:
     with setup.usable():
         service = Service(conf)
     LOG.info('Database: %s', database_name(conf))
-    with contextlib.closing(service):
+    with contextlib.closing(service), tracing.sending(conf, 'ironic-traits-worker'):
         worker = Worker(service, wakeup.receiver())
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *signaled: worker.stop())

@@ -31,6 +31,7 @@ from ironic_traits.conf import (
     metrics,
     mirror,
     nova,
+    otlp,
     placement,
     redfish,
     reservations,
@@ -54,6 +55,7 @@ GROUPS = (
     glance,
     nova,
     metrics,
+    otlp,
     mirror,
 )
 

@@ -30,6 +30,7 @@ from ironic_traits.mirror.node_count import NodeCount
 from ironic_traits.mirror.retries import Pause
 from ironic_traits.mirror.storage import Storage
 from ironic_traits.mirror.trait_writer import CloudTraitWriter
+from ironic_traits.spans import span
 
 LOG = logging.getLogger(__name__)
 
@@ -103,7 +104,9 @@ class Follower:
     def run(self) -> None:
         """Follow the cloud until ``stop`` is called."""
         while not self._stopped.is_set():
-            self._stopped.wait(self.work())
+            with span('mirror round', {'ironic_traits.cloud': self._turn.cloud}):
+                pause = self.work()
+            self._stopped.wait(pause)
         try:
             mirror_clouds.give_back(self._service, self._turn)
         except Exception as error:

@@ -14,6 +14,7 @@ from ironic_traits.inventory.inspection.outcomes import Outcome
 from ironic_traits.inventory.provisioning import node_states, transitions
 from ironic_traits.inventory.records import deploy_templates
 from ironic_traits.service import Service
+from ironic_traits.spans import Span, kind, span
 
 LOG = logging.getLogger(__name__)
 
@@ -80,16 +81,23 @@ class Performer:
 
         :param run: RunningTransition; its attributes are set on the way.
         """
+        with span('transition', {'ironic_traits.node': run.uuid}) as measured:
+            self._perform(run, measured)
+
+    def _perform(self, run: RunningTransition, measured: Span) -> None:
         try:
             with self._database:
                 run.claim = transitions.claim(self._context.service, run.uuid)
                 if run.claim is None:
                     return
+                measured.name = f'transition {run.claim.action}'
                 outcome = self._next(run.claim)
             if isinstance(outcome, _Call):
                 run.call, run.call_began = outcome, time.monotonic()
                 outcome = outcome.outcome()
                 run.call_began = None
+            if isinstance(outcome, base.WorkFailed):
+                measured.error = kind(outcome)
             self._settle(run, outcome)
         except failures.NodeNotFound:
             LOG.info('Node %s was deleted while a transition of it was due', run.uuid)

@@ -14,7 +14,7 @@ from tests.support import sbom, ui_libraries
 
 CHECKOUT = pathlib.Path(__file__).parents[2]
 #: {file: the extras whose requirements it has}.
-EXTRAS = {'service': ('postgresql', 'mariadb', 'memcached', 'mirror', 'redfish'), 'client': ('client',)}
+EXTRAS = {'service': ('postgresql', 'mariadb', 'memcached', 'mirror', 'otlp', 'redfish'), 'client': ('client',)}
 
 
 def _pins(name):

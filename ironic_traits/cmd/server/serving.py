@@ -10,7 +10,7 @@ database connection when it forks, because a connection does not survive a fork.
 import contextlib
 import ctypes
 import functools
-import multiprocessing
+import multiprocessing.util
 import os
 import re
 import resource
@@ -29,7 +29,8 @@ from granian.server.common import AbstractServer
 from oslo_config import cfg
 
 from ironic_traits import app
-from ironic_traits.cmd import setup, supervisor
+from ironic_traits.api.layers.request_spans import RequestSpans
+from ironic_traits.cmd import setup, supervisor, tracing
 from ironic_traits.cmd.server import addresses, banner, console, slow_readers, slow_senders, streaming, unread_bodies
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.service import Service
@@ -74,7 +75,7 @@ def serve(argv: Sequence[str]) -> None:
         if conf.mirror.clouds and conf.mirror.start_mirror:
             stack.enter_context(supervisor.Child('ironic_traits.cmd.mirror', [*argv, '--port', str(conf.port)]))
         sa.event.listen(sa.Engine, 'commit', lambda connection: queue.end_turn())
-        supervisor.separate_forks(queue.is_busy, service.streams.close)
+        supervisor.separate_forks(queue.is_busy, service.streams.close, tracing.end)
 
         def load() -> WSGIApplication:
             # Called in each process that answers requests.
@@ -82,7 +83,11 @@ def serve(argv: Sequence[str]) -> None:
             application.watch(conf.port)
             if conf.api.serve == 'all':
                 service.node_index.keep(service)
-            return application
+            if not conf.otlp.endpoint:
+                return application
+            tracing.begin(conf, 'ironic-traits-api')
+            multiprocessing.util.Finalize(None, tracing.end, exitpriority=0)
+            return RequestSpans(application)
 
         stop.exit_code(functools.partial(server.serve, target_loader=load, wrap_loader=False))
     console.write('ironic-traits has stopped.\n')
