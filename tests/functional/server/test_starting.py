@@ -279,3 +279,9 @@ def assert_not_loaded(done, *reasons):
     line, *_ = [line for line in done.stderr.splitlines() if 'RuntimeError: The configuration cannot be used: ' in line]
     for reason in reasons:
         assert reason in line
+
+
+def test_a_locale_without_utf8(tmp_path):
+    """Containers may have no other locale."""
+    done = run('ironic-traits-manage', 'db', 'upgrade', cwd=tmp_path, LC_ALL='C')
+    assert done.returncode == 0, done.stderr
