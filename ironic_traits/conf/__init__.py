@@ -91,7 +91,8 @@ def make(argv: Sequence[str] = (), cli: Sequence[cfg.Opt] = ()) -> cfg.ConfigOpt
     conf.register_cli_opts(cli)
     conf(list(argv), project='ironic-traits', version=version())
     _check_directories(conf)
-    conf.set_override('connection', _database_url(conf), group='database')
+    # oslo.config replaces $NAME, also in the value of an override.
+    conf.set_override('connection', _database_url(conf).replace('$', '$$'), group='database')
     _check_values(conf)
     return conf
 
