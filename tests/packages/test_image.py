@@ -1,6 +1,7 @@
 """The container image, run by podman on a bare Debian."""
 
 import contextlib
+import os
 import re
 import shutil
 import time
@@ -34,8 +35,6 @@ keyring = false
 """
 #: A port that only this machine reaches.
 OPEN = '--read-only --publish 127.0.0.1:6385:6385 --env OS_API__NOAUTH_BEYOND_LOOPBACK=true'
-#: The machine may be busy with other work. So the best of several attempts counts.
-ATTEMPTS = 5
 
 
 @pytest.fixture(scope='module')
@@ -136,16 +135,14 @@ def test_the_main_job(podman):
 
 
 def test_start_and_stop(podman):
-    times = []
-    for _ in range(ATTEMPTS):
-        start = seconds(lambda: podman.run(f'podman run --detach --name one {OPEN} {NAME}') and wait_for_answer())
-        stop = seconds(lambda: podman.run('podman stop one'))
-        assert podman.run('podman inspect --format "{{.State.ExitCode}}" one') == '0\n'
-        podman.run('podman rm --volumes one')
-        times.append((start, stop))
-        print(f'first answer after {start:.1f} s, stopped after {stop:.1f} s')
-    assert min(start for start, _ in times) <= 3
-    assert min(stop for _, stop in times) <= 2
+    start = seconds(lambda: podman.run(f'podman run --detach --name one {OPEN} {NAME}') and wait_for_answer())
+    stop = seconds(lambda: podman.run('podman stop one'))
+    assert podman.run('podman inspect --format "{{.State.ExitCode}}" one') == '0\n'
+    # Other work takes its part of the processors.
+    share = max(1, os.getloadavg()[0] / os.cpu_count())
+    print(f'first answer after {start:.1f} s, stopped after {stop:.1f} s; {share:.1f} programs for each processor')
+    assert start <= 3 * share
+    assert stop <= 2 * share
 
 
 def test_a_killed_container(podman):

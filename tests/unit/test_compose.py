@@ -41,9 +41,9 @@ def test_services(services):
         # The image's own command is that of the API.
         program = each.get('command', ['ironic-traits-api'])[0]
         assert f'\n{program} = ' in setup['options.entry_points']['console_scripts']
-        awaited = (
-            {'database': 'service_healthy'} if name == 'upgrade' else {'upgrade': 'service_completed_successfully'}
-        )
+        awaited = {'upgrade': 'service_completed_successfully'}
+        if name == 'upgrade':
+            awaited = {'database': 'service_healthy'}
         assert {other: how['condition'] for other, how in each['depends_on'].items()} == awaited
 
 
