@@ -182,7 +182,11 @@ class _Exporter(OTLPSpanExporter):
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Send spans; the SDK calls this in its thread."""
         self._reasons.first = ''
-        result = super().export(spans)
+        try:
+            result = super().export(spans)
+        except Exception as error:
+            # Some releases of the SDK raise errors of connections.
+            result, self._reasons.first = SpanExportResult.FAILURE, str(error)
         has_failed = result is not SpanExportResult.SUCCESS
         if has_failed and not self._is_failing:
             LOG.warning('Spans are lost until %s responds: %s', self._url, self._reasons.first)
