@@ -99,7 +99,7 @@ class BareMachine:
         :returns: subprocess.CompletedProcess. ``stdout`` also has the errors.
         """
         return subprocess.run(
-            ['nsenter', '--all', '--target', str(self._init()), 'bash', '-c', f'cd\n{script}'],
+            [*self.enter, 'bash', '-c', f'cd\n{script}'],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -107,6 +107,11 @@ class BareMachine:
             env=_ENVIRONMENT | environment,
             timeout=600,
         )
+
+    @property
+    def enter(self):
+        """The beginning of a command that runs in the machine."""
+        return ['nsenter', '--all', '--target', str(self._init())]
 
     def _boot(self):
         """Wait until systemd has started everything."""
