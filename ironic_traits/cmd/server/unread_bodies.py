@@ -1,11 +1,11 @@
 """Bodies of requests that are refused before they are read.
 
 A connection that ends while it has unread data is reset. The client, or a proxy, which then reports a 502, may lose the
-response with it. So the rest of the body is read and dropped before the response is sent.
+response with it. So the rest of the body is read and dropped after the response was sent.
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -24,15 +24,26 @@ class Unread:
         self._places = threading.BoundedSemaphore(_AT_A_TIME)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        body = environ['wsgi.input']
-        response = self._inside(environ, start_response)
+        body, is_refused = environ['wsgi.input'], False
+
+        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], object]:
+            nonlocal is_refused
+            is_refused = status >= '400'
+            return start_response(status, headers, exc_info)
+
+        response = self._inside(environ, start)
         # A client with "Expect" has not sent its body yet.
-        if _may_have_body(environ) and 'HTTP_EXPECT' not in environ and self._places.acquire(blocking=False):
+        if is_refused and _may_have_body(environ) and 'HTTP_EXPECT' not in environ:
+            return self._then_drop(response, body)
+        return response
+
+    def _then_drop(self, response: Iterable[bytes], body: Any) -> Iterator[bytes]:
+        yield from response
+        if self._places.acquire(blocking=False):
             try:
                 _drop(body)
             finally:
                 self._places.release()
-        return response
 
 
 def _may_have_body(environ: WSGIEnvironment) -> bool:
