@@ -36,9 +36,9 @@ _TIMEOUT, _LAST = 5, 1.5
 #: Maximum number of characters of a statement. Lists of nodes make some of them long.
 _MAX_STATEMENT = 4096
 #: A string in a statement. Values are parameters, so it should be a constant of ours.
-_STRING = re.compile("'(?:[^']|'')*'")
+_STRING = re.compile(r"'(?:[^'\\]|''|\\.)*'")
 _STARTED = '_ironic_traits_started'
-_OF_CLIENTS = TraceContextTextMapPropagator()
+_PROPAGATOR = TraceContextTextMapPropagator()
 
 
 def begin(options: cfg.ConfigOpts.GroupAttr, program: str) -> tuple[Sender, Callable[[], None]]:
@@ -71,7 +71,7 @@ def _close(provider: TracerProvider) -> None:
 def _open(tracer: trace.Tracer, measured: Span, headers: Mapping[str, str]) -> Iterator[None]:
     """Open a span, and close it with the name and the attributes that it has by then."""
     kind_of_span = trace.SpanKind.SERVER if headers else trace.SpanKind.INTERNAL
-    context = _OF_CLIENTS.extract(headers) if headers else None
+    context = _PROPAGATOR.extract(headers) if headers else None
     opened = tracer.start_span(measured.name, context, kind_of_span)
     try:
         with trace.use_span(opened, record_exception=False, set_status_on_exception=False):
@@ -102,7 +102,7 @@ def _measured(tracer: trace.Tracer, send: Callable[..., requests.Response]) -> C
         opened = tracer.start_span(str(request.method), kind=trace.SpanKind.CLIENT, attributes=_of_request(request))
         try:
             with trace.use_span(opened, record_exception=False, set_status_on_exception=False):
-                _OF_CLIENTS.inject(request.headers)
+                _PROPAGATOR.inject(request.headers)
                 response = send(session, request, **options)
             opened.set_attribute('http.response.status_code', response.status_code)
             if response.status_code >= 400:
@@ -119,12 +119,17 @@ def _measured(tracer: trace.Tracer, send: Callable[..., requests.Response]) -> C
 
 def _of_request(request: requests.PreparedRequest) -> dict[str, str]:
     """Return the attributes of a request. Its URL is without query and password."""
-    url = urllib.parse.urlsplit(str(request.url))
     return {
         'http.request.method': str(request.method),
-        'server.address': str(url.hostname),
-        'url.full': f'{url.scheme}://{url.netloc.rpartition("@")[2]}{url.path}',
+        'server.address': str(urllib.parse.urlsplit(str(request.url)).hostname),
+        'url.full': _without_secrets(str(request.url)),
     }
+
+
+def _without_secrets(url: str) -> str:
+    """Return a URL without user, password and query."""
+    parts = urllib.parse.urlsplit(url)
+    return f'{parts.scheme}://{parts.netloc.rpartition("@")[2]}{parts.path}'
 
 
 class _Statements:
@@ -164,7 +169,8 @@ class _Statements:
         added.end()
 
 
-@functools.lru_cache(maxsize=1024)
+# Statements with many nodes are long.
+@functools.lru_cache(maxsize=128)
 def _text(statement: str) -> str:
     """Return a statement with placeholders for its parameters and its strings."""
     return _STRING.sub('?', statement.strip())[:_MAX_STATEMENT]
@@ -189,9 +195,9 @@ class _Exporter(OTLPSpanExporter):
             result, self._reasons.first = SpanExportResult.FAILURE, str(error)
         has_failed = result is not SpanExportResult.SUCCESS
         if has_failed and not self._is_failing:
-            LOG.warning('Spans are lost until %s responds: %s', self._url, self._reasons.first)
+            LOG.warning('Spans are lost until %s responds: %s', _without_secrets(self._url), self._reasons.first)
         elif self._is_failing and not has_failed:
-            LOG.info('Spans are sent to %s again', self._url)
+            LOG.info('Spans are sent to %s again', _without_secrets(self._url))
         self._is_failing = has_failed
         return result
 

@@ -104,8 +104,9 @@ class Follower:
     def run(self) -> None:
         """Follow the cloud until ``stop`` is called."""
         while not self._stopped.is_set():
-            with span('mirror round', {'ironic_traits.cloud': self._turn.cloud}):
+            with span('mirror task', {'ironic_traits.cloud': self._turn.cloud}) as measured:
                 pause = self.work()
+                measured.error = 'unreadable' if self._pause.failures else ''
             self._stopped.wait(pause)
         try:
             mirror_clouds.give_back(self._service, self._turn)

@@ -1,10 +1,12 @@
 """What the tests of packages share: bare machines, the Debian package, and an Ironic."""
 
+import socket
 import subprocess
 
 import pytest
 
 from tests.support import bare_machine, checkout, deb
+from tests.support.concurrency import wait_until
 from tests.support.mirror import Ironic
 from tests.support.peers import peer
 from tests.support.servers import free_port, program, require
@@ -21,11 +23,25 @@ def upgrade():
 
 
 @pytest.fixture(scope='session')
-def bare_debian(tmp_path_factory):
-    """An archive from which each ``BareMachine`` is unpacked."""
+def archive_of_debian(tmp_path_factory):
     path = tmp_path_factory.mktemp('debian') / 'debian.tar'
     bare_machine.pack(path)
     return path
+
+
+@pytest.fixture(scope='module')
+def bare_debian(archive_of_debian):
+    """An archive from which each ``BareMachine`` is unpacked. The port of the service is free.
+
+    The machines share the network of this one, on which another test may use the port.
+    """
+    wait_until(is_free, 300)
+    return archive_of_debian
+
+
+def is_free():
+    with socket.socket() as probe:
+        return probe.connect_ex(('127.0.0.1', 6385)) != 0
 
 
 @pytest.fixture(scope='session')

@@ -80,9 +80,8 @@ class Site:
 
     def ask(self, path):
         """Return the body of a response of the service."""
-        return self.machine.attempt(
-            f'curl -s -H "OpenStack-API-Version: ironic-traits 1.0" "http://127.0.0.1:{PORT}{path}"'
-        ).stdout
+        header = 'OpenStack-API-Version: baremetal 1.82, ironic-traits 1.0'
+        return self.machine.attempt(f'curl -s -H "{header}" "http://127.0.0.1:{PORT}{path}"').stdout
 
     def started_at(self):
         """Return when each unit was started."""

@@ -5,7 +5,6 @@ Each test goes on where the one before has ended.
 
 import re
 import shutil
-import socket
 import subprocess
 import time
 
@@ -25,16 +24,9 @@ UNITS = ('ironic-traits-api', 'ironic-traits-worker', 'ironic-traits-mirror')
 APT = 'DEBIAN_FRONTEND=noninteractive apt-get -o Dpkg::Options::=--force-confold'
 
 
-def is_free():
-    with socket.socket() as probe:
-        return probe.connect_ex(('127.0.0.1', PORT)) != 0
-
-
 @pytest.fixture(scope='module')
 def machine(bare_debian, package):
     """A bare Debian with the package in the home of root, where nothing is installed yet."""
-    # The machine shares the network of this one, on which another test may use that port.
-    wait_until(is_free, 300)
     with BareMachine(bare_debian) as machine:
         shutil.copy(package, machine.root / 'root')
         yield machine

@@ -6,6 +6,7 @@ built.
 """
 
 import compileall
+import configparser
 import os
 import pathlib
 import py_compile
@@ -16,6 +17,15 @@ import tempfile
 
 from tests.support import sbom
 
+
+def _version():
+    setup = configparser.ConfigParser(interpolation=None)
+    setup.read(sbom.CHECKOUT / 'setup.cfg')
+    return setup['metadata']['version']
+
+
+#: The name of the image.
+NAME = f'localhost/ironic-traits:{_version()}'
 SOURCES = sbom.CHECKOUT / 'packaging' / 'image'
 #: The release of Debian that has this version of Python, for which pip chooses the packages.
 SUITES = {(3, 11): 'bookworm', (3, 13): 'trixie'}
@@ -50,17 +60,14 @@ _STATUS = (
 )
 
 
-def write(target, name='localhost/ironic-traits'):
-    """Write the image of this checkout into a compressed archive.
-
-    :param name: of the image.
-    """
+def write(target):
+    """Write the image of this checkout into a compressed archive."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder, 'root')
         _unpack(SUITES[sys.version_info[:2]], root)
         _install(root, pathlib.Path(folder))
         _compile(root)
-        _pack(pathlib.Path(folder), target, name)
+        _pack(pathlib.Path(folder), target)
 
 
 def _unpack(suite, root):
@@ -99,16 +106,16 @@ def _compile(root):
         compileall.compile_dir(folder, quiet=2, stripdir=root, prependdir='/', workers=0, invalidation_mode=mode)
 
 
-def _pack(folder, target, name):
+def _pack(folder, target):
     """Build the image from its root file system, and write its archive."""
     (folder / 'data').mkdir()
     # OCI's own format has no health check.
-    build = ['build', '--quiet', '--format', 'docker', '--file', SOURCES / 'Containerfile', '--tag', name, folder]
+    build = ['build', '--quiet', '--format', 'docker', '--file', SOURCES / 'Containerfile', '--tag', NAME, folder]
     _run('buildah', *build)
     target.parent.mkdir(parents=True, exist_ok=True)
     archive = target.with_suffix('')
     archive.unlink(missing_ok=True)
-    _run('buildah', 'push', '--quiet', name, f'docker-archive:{archive}:{name}')
+    _run('buildah', 'push', '--quiet', NAME, f'docker-archive:{archive}:{NAME}')
     _run('gzip', '--no-name', '--force', archive)
 
 

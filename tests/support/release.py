@@ -35,16 +35,20 @@ def write(target, checkout, parts):
         raise ValueError(f'{target} is not empty')
     number = version(checkout)
     with tempfile.TemporaryDirectory() as folder:
+        dist = pathlib.Path(folder, 'dist')
+        dist.mkdir()
         sources = [copy(checkout, pathlib.Path(folder, name), number) for name in ('one', 'two')]
         one, two = [{path.name: path.read_bytes() for path in _packages(source)} for source in sources]
         if one != two:
             raise ValueError(f'two builds of the same commit differ: {", ".join(one)}')
         for name, content in one.items():
-            (target / name).write_bytes(content)
+            (dist / name).write_bytes(content)
         for part in parts:
-            part(sources[0], target)
-    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(target.iterdir())}
-    (target / 'SHA256SUMS').write_text(''.join(f'{digest}  {name}\n' for name, digest in digests.items()))
+            part(sources[0], dist)
+        digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(dist.iterdir())}
+        (dist / 'SHA256SUMS').write_text(''.join(f'{digest}  {name}\n' for name, digest in digests.items()))
+        # All files, or none.
+        shutil.copytree(dist, target, dirs_exist_ok=True)
 
 
 def requirements(source, target):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+import pytest
 import yaml
 
 from ironic_traits import conf
@@ -48,3 +49,35 @@ def test_the_example(tmp_path):
     assert not any([read.start_worker, read.mirror.start_mirror])
     assert read.mirror.clouds == ['berlin']
     assert read.database.connection == 'postgresql+psycopg://ironic_traits:a$b@db.example.org/ironic_traits'
+
+
+def test_kinds_of_values(tmp_path):
+    sections = {
+        'DEFAULT': {'state_path': str(tmp_path), 'host': None, 'debug': True},
+        'otlp': {'headers': {'Authorization': 'Bearer TOKEN', 'X-Site': 'berlin'}},
+        'cors': {'allowed_origin': ['https://one.example.org', 'https://two.example.org']},
+    }
+    read = configuration(tmp_path, {'ironic_traits_config': sections, 'ironic_traits_clouds': {}})
+    assert read.debug
+    assert read.host == '127.0.0.1'
+    assert read.otlp.headers == {'Authorization': 'Bearer TOKEN', 'X-Site': 'berlin'}
+    assert read.mirror.clouds == []
+
+
+@pytest.mark.parametrize(
+    ('host', 'address'),
+    [
+        (None, '127.0.0.1'),
+        ('0.0.0.0', '127.0.0.1'),
+        ('::', '[::1]'),
+        ('10.0.0.21', '10.0.0.21'),
+        ('2001:db8::1', '[2001:db8::1]'),
+    ],
+)
+def test_where_the_service_answers(tmp_path, host, address):
+    section = {} if host is None else {'host': host}
+    (tmp_path / 'variables.yml').write_text(yaml.safe_dump({'ironic_traits_config': {'DEFAULT': section}}))
+    files = [ROLE / 'vars' / 'main.yml', tmp_path / 'variables.yml']
+    extra = [each for file in files for each in ('-e', f'@{file}')]
+    done = run(tmp_path, 'ansible', 'localhost', '-m', 'debug', '-a', 'msg={{ ironic_traits_address }}', *extra)
+    assert f'"msg": "{address}"' in done.stdout

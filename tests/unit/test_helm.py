@@ -137,6 +137,7 @@ def test_selectors():
         ({'auth': {'strategy': 'noauth2'}}, 'strategy'),
         ({'clouds': 'clouds: [\n'}, 'clouds is not YAML'),
         ({'clouds': 'berlin: {}\n'}, 'clouds has no clouds'),
+        ({'config': 'debug = true'}, 'config'),
     ],
 )
 def test_wrong_values(values, reason):

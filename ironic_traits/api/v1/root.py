@@ -94,8 +94,8 @@ _CHILDREN = {
     'volume': VolumeController(),
 }
 
-#: The resources of Ironic that refuse a method that they never have with 405, also before their version.  Ours do
-#: not.
+#: The resources of Ironic that refuse a method that they never have with 405, also before their version. Ours do
+#: not do so.
 _REFUSING: tuple[type[Resource], ...] = (
     NodeVolumeController,
     *(type(child) for child in _CHILDREN.values() if not isinstance(child.since, Addition)),

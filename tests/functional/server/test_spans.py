@@ -12,6 +12,7 @@ import bcrypt
 import pytest
 from oslo_config import cfg
 
+from ironic_traits import extras, span_export
 from ironic_traits.cmd import tracing
 from tests.support import programs
 from tests.support.collector import Collector
@@ -159,19 +160,20 @@ def test_mirror(url, configured, collector, tmp_path, monkeypatch):
         ]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as mirror:
             try:
-                collector.wait_for('mirror round', 8)
+                collector.wait_for('mirror task', 8)
             finally:
                 mirror.terminate()
-    rounds = {span['id']: span for span in collector.named('mirror round')}
-    assert {(each['program'], each['ironic_traits.cloud']) for each in rounds.values()} == {
+    tasks = {span['id']: span for span in collector.named('mirror task')}
+    assert {each['ironic_traits.cloud'] for each in tasks.values() if each['is_error']} == {'gone'}
+    assert {(each['program'], each['ironic_traits.cloud']) for each in tasks.values()} == {
         ('ironic-traits-mirror', 'far'),
         ('ironic-traits-mirror', 'gone'),
     }
-    requests = {span['id']: span for span in collector.spans if span['parent'] in rounds and 'url.full' in span}
+    requests = {span['id']: span for span in collector.spans if span['parent'] in tasks and 'url.full' in span}
     assert {each['url.full'].rpartition('/v1/')[0] for each in requests.values()} >= {cloud.base}
     assert all(each['name'] == 'GET' and '?' not in each['url.full'] for each in requests.values())
     assert [span for span in collector.spans if span['parent'] in requests and span['kind'] == SERVER]
-    assert [span for span in collector.spans if span['parent'] in rounds and 'db.query.text' in span]
+    assert [span for span in collector.spans if span['parent'] in tasks and 'db.query.text' in span]
     failed = [span for span in collector.spans if span.get('url.full', '').startswith('http://127.0.0.1:1/')]
     assert {(each['is_error'], each['error.type'], each['events'], each['message']) for each in failed} == {
         (True, 'ConnectionError', 0, '')
@@ -228,7 +230,8 @@ def test_no_collector(url, configured):
 @pytest.mark.parametrize('status', [401, 503])
 def test_a_collector_that_refuses(url, configured, collector, status):
     collector.status = status
-    with ForkedServer(url, *configured(), '--nostart-worker') as server:
+    endpoint = collector.url.replace('://', '://ops:SECRETPW@')
+    with ForkedServer(url, *configured(endpoint=endpoint), '--nostart-worker') as server:
         make(server.base)
         server.wait_for('Spans are lost')
         for _ in range(20):
@@ -267,3 +270,19 @@ def test_what_to_install(url, monkeypatch):
     expected = r'\[otlp\] endpoint cannot be used: opentelemetry\S* is not installed. Run: pip install '
     with pytest.raises(cfg.Error, match=expected):
         tracing.check(make_conf(url, otlp__endpoint='http://127.0.0.1:4318'))
+
+
+def test_a_package_that_is_not_installed():
+    assert extras.missing('otlp', 'nowhere.sdk.trace').startswith('nowhere.sdk.trace is not installed. Run: ')
+
+
+@pytest.mark.parametrize(
+    ('statement', 'text'),
+    [
+        ("SELECT 'a', 'it''s' FROM x", 'SELECT ?, ? FROM x'),
+        (r"SELECT 'a\' SECRET' FROM x", 'SELECT ? FROM x'),
+        ('SELECT 1' + ' ' * 5000, 'SELECT 1'),
+    ],
+)
+def test_strings_in_statements(statement, text):
+    assert span_export._text(statement) == text

@@ -2,6 +2,10 @@
 {{ ternary .Release.Name (printf "%s-ironic-traits" .Release.Name) (contains "ironic-traits" .Release.Name) | trunc 50 | trimSuffix "-" }}
 {{- end }}
 
+{{- define "ironic-traits.image" -}}
+{{ .Values.image | default (printf "localhost/ironic-traits:%s" .Chart.AppVersion) | quote }}
+{{- end }}
+
 {{- define "ironic-traits.labels" -}}
 app.kubernetes.io/name: ironic-traits
 app.kubernetes.io/instance: {{ .Release.Name }}
