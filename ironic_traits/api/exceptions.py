@@ -56,7 +56,7 @@ def answer_to(environ: WSGIEnvironment, error: Exception) -> webob.Response:
     failure = from_exception(error)
     is_expected = failure is error and failure.retry_after is not None
     if failure.status >= 500 and not is_expected:
-        outage.log(LOG, error, '%s %s failed', environ['REQUEST_METHOD'], _path(environ))
+        outage.log(LOG, error, '%s %s failed', environ['REQUEST_METHOD'], url_path(environ))
     return answer(environ, failure)
 
 
@@ -72,6 +72,6 @@ def _routing(error: Any) -> Failure:
     return failures.InvalidInput(reason=error.detail or error.explanation)
 
 
-def _path(environ: WSGIEnvironment) -> str:
+def url_path(environ: WSGIEnvironment) -> str:
     """Return the path of a request as in its URL, quoted: it may contain newlines."""
     return urllib.parse.quote((environ.get('SCRIPT_NAME', '') + environ['PATH_INFO']).encode('latin-1'))

@@ -5,6 +5,7 @@ from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from ironic_traits import spans
+from ironic_traits.api.exceptions import url_path
 from ironic_traits.api.resource import CONTEXT, METHODS, READS, ROUTE
 
 #: What monitoring asks for every few seconds.
@@ -54,7 +55,7 @@ def _attributes(environ: WSGIEnvironment, status: int) -> dict[str, str | int]:
         'http.request.method': method if method in _METHODS else '_OTHER',
         'http.response.status_code': status,
         'http.route': environ.get(ROUTE),
-        'url.path': environ['PATH_INFO'],
+        'url.path': url_path(environ),
         'url.scheme': environ['wsgi.url_scheme'],
         'openstack.request_id': context and context.request_id,
         'openstack.global_request_id': context and context.global_request_id,

@@ -98,6 +98,14 @@ def test_names_of_requests(url, configured, collector):
     assert unknown['name'].startswith('HTTP')
 
 
+@pytest.mark.parametrize('path', ['/v1/nodes/caf%C3%A9', '/v1/nodes/%FF', '/v1/nodes/a%00b'])
+def test_paths(url, configured, collector, path):
+    """A path is as in the URL, whatever its encoding."""
+    with ForkedServer(url, *configured(), '--nostart-worker') as server:
+        assert ask(server.base, 'GET', path)[0] == 400
+    assert path in {span.get('url.path') for span in collector.spans}
+
+
 def test_secrets(database_url, configured, collector):
     """No token, password or value is in a span, also if a statement has failed because of the value."""
     with ForkedServer(database_url, *configured(), '--nostart-worker') as server:
