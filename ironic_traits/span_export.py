@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from oslo_config import cfg
@@ -33,8 +33,8 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds that the collector may take for a batch, and in which the last spans are sent.
 _TIMEOUT, _LAST = 5, 1.5
-#: Maximum number of characters of a statement. Lists of nodes make some of them long.
-_MAX_STATEMENT = 4096
+#: Maximum number of characters of an attribute. Lists of nodes make long statements, and strangers send long paths.
+_MAX_LENGTH = 4096
 #: A string in a statement. Values are parameters, so it should be a constant of ours.
 _STRING = re.compile(r"'(?:[^'\\]|''|\\.)*'")
 _STARTED = '_ironic_traits_started'
@@ -48,7 +48,8 @@ def begin(options: cfg.ConfigOpts.GroupAttr, program: str) -> tuple[Sender, Call
     :returns: the function that sends a span, and the one that sends the last spans.
     """
     resource = Resource.create({'service.name': program, 'service.version': version(), 'process.pid': os.getpid()})
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    limits = SpanLimits(max_span_attribute_length=_MAX_LENGTH)
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False, span_limits=limits)
     provider.add_span_processor(BatchSpanProcessor(_Exporter(options)))
     tracer = provider.get_tracer('ironic_traits', version())
     # All clients of other services that are used here send their requests by this method.
@@ -63,8 +64,13 @@ def begin(options: cfg.ConfigOpts.GroupAttr, program: str) -> tuple[Sender, Call
 def _close(provider: TracerProvider) -> None:
     # The SDK waits for half a minute if the collector does not respond.
     thread = threading.Thread(target=provider.shutdown, daemon=True)
-    thread.start()
-    thread.join(_LAST)
+    try:
+        thread.start()
+    except RuntimeError:
+        # Python 3.12 starts no thread while the interpreter exits.
+        provider.shutdown()
+    else:
+        thread.join(_LAST)
 
 
 @contextlib.contextmanager
@@ -173,15 +179,16 @@ class _Statements:
 @functools.lru_cache(maxsize=128)
 def _text(statement: str) -> str:
     """Return a statement with placeholders for its parameters and its strings."""
-    return _STRING.sub('?', statement.strip())[:_MAX_STATEMENT]
+    return _STRING.sub('?', statement.strip())[:_MAX_LENGTH]
 
 
 class _Exporter(OTLPSpanExporter):
     """Sends spans. It logs the beginning and the end of an outage of the collector, not each batch that is lost."""
 
     def __init__(self, options: cfg.ConfigOpts.GroupAttr) -> None:
-        self._url = f'{options.endpoint.rstrip("/")}/v1/traces'
-        super().__init__(endpoint=self._url, headers=options.headers or None, timeout=_TIMEOUT)
+        url = f'{options.endpoint.rstrip("/")}/v1/traces'
+        self._shown_url = _without_secrets(url)
+        super().__init__(endpoint=url, headers=options.headers or None, timeout=_TIMEOUT)
         self._reasons = _Reasons()
         self._is_failing = False
 
@@ -195,9 +202,9 @@ class _Exporter(OTLPSpanExporter):
             result, self._reasons.first = SpanExportResult.FAILURE, str(error)
         has_failed = result is not SpanExportResult.SUCCESS
         if has_failed and not self._is_failing:
-            LOG.warning('Spans are lost until %s responds: %s', _without_secrets(self._url), self._reasons.first)
+            LOG.warning('Spans are lost until %s responds: %s', self._shown_url, self._reasons.first)
         elif self._is_failing and not has_failed:
-            LOG.info('Spans are sent to %s again', _without_secrets(self._url))
+            LOG.info('Spans are sent to %s again', self._shown_url)
         self._is_failing = has_failed
         return result
 

@@ -106,6 +106,14 @@ def test_paths(url, configured, collector, path):
     assert path in {span.get('url.path') for span in collector.spans}
 
 
+def test_long_paths(url, configured, collector):
+    """Strangers cannot fill the memory, or make the collector refuse the spans of others."""
+    with ForkedServer(url, *configured(), '--nostart-worker') as server:
+        ask(server.base, 'GET', '/v1/nodes/' + 50_000 * 'x')
+    [path] = [span['url.path'] for span in collector.spans if span['kind'] == SERVER and 'xxx' in span['url.path']]
+    assert len(path) == 4096
+
+
 def test_secrets(database_url, configured, collector):
     """No token, password or value is in a span, also if a statement has failed because of the value."""
     with ForkedServer(database_url, *configured(), '--nostart-worker') as server:
@@ -217,7 +225,7 @@ def test_processes(url, configured, collector):
 def test_no_collector(url, configured):
     """Requests go on, and the log has one line, and another one when the collector is there."""
     port = free_port()
-    options = configured(endpoint=f'http://127.0.0.1:{port}/')
+    options = configured(endpoint=f'http://me:SECRET-password@127.0.0.1:{port}/')
     with ForkedServer(url, *options, '--nostart-worker') as server:
         uuid = make(server.base)
         server.wait_for('Spans are lost', 60)
@@ -231,8 +239,9 @@ def test_no_collector(url, configured):
             server.wait_until(has_recovered)
             late.wait_for(GET_NODE)
         assert server.output.count('Spans are lost') == 1
+        assert f'http://127.0.0.1:{port}/v1/traces' in server.output
         assert 'Connection refused' in server.output
-        assert 'Traceback' not in server.output
+        assert not {word for word in ('Traceback', *SECRETS) if word in server.output}
 
 
 @pytest.mark.parametrize('status', [401, 503])
@@ -259,12 +268,15 @@ def test_a_collector_that_does_not_respond(url, configured):
         assert server.process.returncode == 0
 
 
-def test_another_wsgi_server(url, configured, collector):
+@pytest.mark.parametrize('size', [0, 2**46], ids=['threads', 'no threads'])
+def test_another_wsgi_server(url, configured, collector, size):
+    """Its end sends the last spans. A thread that closes them cannot start if its stack is as large as this."""
     _, path = configured('[database]', f'connection = {url}', '[api]', 'noauth_beyond_loopback = true')
     program = (
         'from ironic_traits.wsgi import application; from wsgiref.util import setup_testing_defaults as defaults\n'
         'environ = {"PATH_INFO": "/v1/nodes"}; defaults(environ)\n'
-        'application(environ, lambda status, headers, exc_info=None: print(status))'
+        'application(environ, lambda status, headers, exc_info=None: print(status))\n'
+        f'import threading; threading.stack_size({size})'
     )
     environment = os.environ | {'IRONIC_TRAITS_CONFIG_FILES': path, 'OTEL_BSP_SCHEDULE_DELAY': '600000'}
     done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, env=environment)
