@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-#: Maximum number of bytes that are dropped: more than the default limits of all bodies.
+#: Maximum number of bytes that are dropped: more than the default limits of all bodies. Of a body that is announced to
+#: be larger, none are: slow_senders would wait for days for it.
 _MOST = 16 * 1024 * 1024
 _PART = 64 * 1024
 #: Number of bodies that are dropped at a time, so that strangers who send slowly keep few threads busy.
@@ -33,7 +34,7 @@ class Unread:
 
         response = self._inside(environ, start)
         # A client with "Expect" has not sent its body yet.
-        if is_refused and _may_have_body(environ) and 'HTTP_EXPECT' not in environ:
+        if is_refused and _may_be_dropped(environ) and 'HTTP_EXPECT' not in environ:
             return self._then_drop(response, body)
         return response
 
@@ -46,8 +47,8 @@ class Unread:
                 self._places.release()
 
 
-def _may_have_body(environ: WSGIEnvironment) -> bool:
-    return environ.get('CONTENT_LENGTH') not in (None, '', '0') or 'HTTP_TRANSFER_ENCODING' in environ
+def _may_be_dropped(environ: WSGIEnvironment) -> bool:
+    return 0 < int(environ.get('CONTENT_LENGTH') or 0) <= _MOST or 'HTTP_TRANSFER_ENCODING' in environ
 
 
 def _drop(body: Any) -> None:

@@ -63,6 +63,16 @@ def test_a_client_that_has_not_sent_its_body_yet(server):
         assert connection.recv(1000).startswith(b'HTTP/1.1 401 ')
 
 
+def test_strangers_who_announce_much(server):
+    """The response does not wait for a body that is too large to be dropped, and the bodies of others are dropped."""
+    url = urllib.parse.urlsplit(server.base)
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            connection = stack.enter_context(socket.create_connection((url.hostname, url.port), 20))
+            connection.sendall(HEAD.replace(str(SIZE).encode(), b'53687091200') + b'\r\n')
+            assert connection.recv(1000).startswith(b'HTTP/1.1 401 ')
+
+
 def test_strangers_who_send_nothing(server):
     """More requests without their bodies than are waited for occupy no more threads than these."""
     url = urllib.parse.urlsplit(server.base)
