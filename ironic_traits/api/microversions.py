@@ -156,7 +156,7 @@ def negotiate(headers: dict[str, str]) -> int:
     requested = microversion_parse.get_version(headers, SERVICE_TYPE, legacy_headers=[HEADER])
     if not requested:
         return MINIMUM
-    if requested == 'latest':
+    if requested.lower() == 'latest':
         return MAXIMUM
     match = _VERSION.fullmatch(requested)
     if not match:
@@ -183,7 +183,7 @@ def names_additions(headers: dict[str, str]) -> bool:
     :raises failures.VersionNotSupported: it names another version of them.
     """
     requested = microversion_parse.get_version(headers, ADDITIONS)
-    if requested not in (None, 'latest', ADDITIONS_VERSION):
+    if requested is not None and requested.lower() not in ('latest', ADDITIONS_VERSION):
         raise failures.VersionNotSupported(
             reason=f'Version {requested} of {ADDITIONS} was requested but is not supported by this service. The only '
             f'version is {ADDITIONS_VERSION}.'

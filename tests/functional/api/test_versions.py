@@ -195,6 +195,13 @@ def check_keys(document, minor, name):
     assert set(document) == up_to(minor, globals()[name]), hint
 
 
+@pytest.mark.parametrize('version', ['latest', 'LATEST'])
+def test_latest(client, version):
+    """As in Ironic, in small letters or capitals."""
+    headers = client.ask('GET', '/v1', version=version).headers
+    assert headers['X-OpenStack-Ironic-API-Version'] == headers['X-OpenStack-Ironic-API-Maximum-Version']
+
+
 def test_nodes(client):
     uuid = client.node(name='one')['uuid']
     for minor in VERSIONS:
