@@ -1,5 +1,6 @@
 """The fields of inspection rules."""
 
+from ironic_traits.resources.additions import Addition
 from ironic_traits.resources.fields import Argument, Field, Filter, Resource, When
 
 INSPECTION_RULES = Resource(
@@ -10,7 +11,7 @@ INSPECTION_RULES = Resource(
         Field('created_at', 96),
         Field('updated_at', 96),
         # Ours. Responses have it only for rules that have a name.
-        Field('name', 96, When.ALWAYS),
+        Field('name', Addition(96), When.ALWAYS),
         Field('description', 96, When.ALWAYS),
         Field('priority', 96, When.ALWAYS, 0),
         Field('sensitive', 96, When.ALWAYS, False),

@@ -39,6 +39,7 @@ class NodeInventoryController(Resource):
         of=access.node,
         since=SINCE,
         query={'previous': types.BOOLEAN},
+        query_since={'previous': _ADDED},
     )
     def get_all(self, context: Context, grant: Grant, node_ident: str, /, *, previous: bool = False) -> orjson.Fragment:
         return orjson.Fragment(inspections.get(context, grant, previous).json)

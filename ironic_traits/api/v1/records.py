@@ -247,7 +247,7 @@ class Records:
         )
 
     def _all(self, context: Context) -> tuple[str, ...]:
-        return tuple(name for name, since in self.since.items() if since <= context.minor)
+        return tuple(name for name, since in self.since.items() if context.has(since))
 
     def _selected(self, context: Context, lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
         context.needs(FIELDS_SINCE, "the argument 'fields'")

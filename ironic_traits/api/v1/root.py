@@ -94,8 +94,7 @@ _CHILDREN = {
     'volume': VolumeController(),
 }
 
-#: The resources of Ironic that refuse a method that they never have with 405, also before their version. Ours do
-#: not do so.
+#: The resources of Ironic that refuse a method that they never have with 405, also before their version.
 _REFUSING: tuple[type[Resource], ...] = (
     NodeVolumeController,
     *(type(child) for child in _CHILDREN.values() if not isinstance(child.since, Addition)),

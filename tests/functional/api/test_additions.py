@@ -1,21 +1,27 @@
 """The header that asks for our additions to Ironic's API, whatever the version of Ironic's."""
 
 import collections
+import inspect
 import re
 
 import pytest
+from ironic import objects
+from ironic.api.controllers import v1
 
 from ironic_traits.api.description.operations import operations
 from ironic_traits.api.expose import BareMetalRoute
 from ironic_traits.resources.additions import Addition
+from ironic_traits.resources.inspection_rules import INSPECTION_RULES
 from ironic_traits.resources.nodes import NODES
+from ironic_traits.resources.runbooks import RUNBOOKS
 from tests.support.checkout import CHECKOUT
 from tests.support.client import Client, message
 
 HEADER = 'OpenStack-API-Version'
 ASKED = {HEADER: 'ironic-traits 1.0'}
 IDENT = '0c1d2e3f-0000-4000-8000-000000000001'
-ROUTES = [each for each in operations() if isinstance(each.route, BareMetalRoute) and each.route.since > 1]
+ALL = [each for each in operations() if isinstance(each.route, BareMetalRoute)]
+ROUTES = [each for each in ALL if each.route.since > 1]
 ADDED = [each for each in ROUTES if isinstance(each.route.since, Addition)]
 FILTERS = [each for each in NODES.list_filters.values() if isinstance(each.since, Addition)]
 FIELDS = [field.name for field in NODES.fields if isinstance(field.since, Addition)]
@@ -77,13 +83,49 @@ def test_arguments(client):
     assert client.ask('PUT', path, body, version='1.11', headers=ASKED).status_int != 406
 
 
+def of_ironic(operation):
+    """Return the names of the arguments that a route takes in Ironic; None if Ironic does not have it."""
+    at = v1.Controller
+    for name in operation.path.split('/')[2:]:
+        if not name.startswith('{'):
+            at = getattr(at, '_subcontroller_map', {}).get(name) or getattr(at, name, None)
+            at = at if at is None or inspect.isroutine(at) or inspect.isclass(at) else type(at)
+    method = operation.method.lower()
+    names = (f'{method}_one' if operation.path.endswith('}') else f'{method}_all', method)
+    found = at if inspect.isroutine(at) else next((getattr(at, name) for name in names if hasattr(at, name)), None)
+    return found and inspect.signature(found).parameters.keys()
+
+
+@pytest.mark.parametrize('operation', [each for each in ALL if each.path.startswith('/v1/')], ids=str)
+def test_what_ironic_lacks_is_an_addition(operation):
+    names, route = of_ironic(operation), operation.route
+    # Pecan's method _route finds the traits of runbooks, which are Ironic's.
+    is_lacking = names is None and '/v1/runbooks/' not in operation.path
+    assert is_lacking == isinstance(route.since, Addition)
+    since = {each.argument: each.since for each in NODES.list_filters.values()} | route.query_since
+    # Our lists with /detail take, and refuse, the arguments of the lists.
+    known = {*(names or route.query), *(('fields', 'detail') if operation.path.endswith('/detail') else ())}
+    assert [name for name in route.query if name not in known and not isinstance(since.get(name), Addition)] == []
+
+
+@pytest.mark.parametrize('resource', [NODES, *NODES.children, INSPECTION_RULES, RUNBOOKS], ids=lambda each: each.name)
+def test_fields_that_ironic_lacks_are_additions(resource):
+    objects.register_all()
+    kind = {INSPECTION_RULES: objects.InspectionRule, RUNBOOKS: objects.Runbook, NODES: objects.Node}.get(resource)
+    if kind is None:
+        kind = getattr(objects, resource.singular.title().replace(' ', ''))
+    own = {'node_uuid', 'portgroup_uuid', 'chassis_uuid', 'conductor', 'allocation_uuid'}
+    lacking = {field.name for field in resource.fields if field.name not in kind.fields} - own
+    assert lacking == {field.name for field in resource.fields if isinstance(field.since, Addition)}
+
+
 def test_links(client):
     assert 'reservations' not in client.ask('GET', '/v1', version=None).json
     assert 'reservations' in client.ask('GET', '/v1', version=None, headers=ASKED).json
     assert 'allocations' not in client.ask('GET', '/v1', version=None, headers=ASKED).json
 
 
-@pytest.mark.parametrize('value', ['ironic-traits 1.0', 'Ironic-Traits latest', 'baremetal 1.20, ironic-traits 1.0'])
+@pytest.mark.parametrize('value', ['ironic-traits 1.0', 'Ironic-Traits LATEST', 'baremetal 1.20, ironic-traits 1.0'])
 def test_the_response_has_the_version(client, value):
     response = client.ask('GET', '/v1/reservations', version=None, headers={HEADER: value})
     assert response.status_int == 200
