@@ -210,7 +210,10 @@ class _Exporter(OTLPSpanExporter):
 
 
 class _Reasons(logging.Handler):
-    """Takes what the SDK logs, and keeps the first message."""
+    """Takes what the SDK logs, and keeps the first message of its exporter.
+
+    Meanwhile other threads log that the queue is full, which is no reason.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -221,4 +224,5 @@ class _Reasons(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a message, if it is the first one."""
-        self.first = self.first or record.getMessage()
+        if record.name.startswith('opentelemetry.exporter'):
+            self.first = self.first or record.getMessage()

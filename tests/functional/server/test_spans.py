@@ -257,15 +257,19 @@ def test_a_collector_that_refuses(url, configured, collector, status):
     assert 'SECRET' not in server.output
 
 
-def test_a_collector_that_does_not_respond(url, configured):
-    """It holds up neither requests, more than fit into the queue, nor the stop."""
+def test_a_collector_that_does_not_respond(url, configured, monkeypatch):
+    """It holds up neither requests, more than fit into the queue, nor the stop. The log has the reason."""
+    monkeypatch.setenv('OTEL_BSP_MAX_QUEUE_SIZE', '100')
+    monkeypatch.setenv('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', '100')
     with socket.create_server(('127.0.0.1', 0)) as deaf:
         options = configured(endpoint=f'http://127.0.0.1:{deaf.getsockname()[1]}')
         with ForkedServer(url, *options) as server:
             uuid = make(server.base)
             assert {ask(server.base, 'GET', f'/v1/nodes/{uuid}')[0] for _ in range(1200)} == {200}
+            server.wait_for('Spans are lost')
             server.stop()
         assert server.process.returncode == 0
+        assert 'Queue full' not in server.output
 
 
 @pytest.mark.parametrize('size', [0, 2**46], ids=['threads', 'no threads'])
