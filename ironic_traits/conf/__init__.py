@@ -89,11 +89,14 @@ def make(argv: Sequence[str] = (), cli: Sequence[cfg.Opt] = ()) -> cfg.ConfigOpt
     conf.set_default('expose_headers', EXPOSED_HEADERS, group='cors')
     policy_opts.set_defaults(conf)
     conf.register_cli_opts(cli)
-    conf(list(argv), project='ironic-traits', version=version())
-    _check_directories(conf)
-    # oslo.config replaces $NAME, also in the value of an override.
-    conf.set_override('connection', _database_url(conf).replace('$', '$$'), group='database')
-    _check_values(conf)
+    try:
+        conf(list(argv), project='ironic-traits', version=version())
+        _check_directories(conf)
+        # oslo.config replaces $NAME, also in the value of an override.
+        conf.set_override('connection', _database_url(conf).replace('$', '$$'), group='database')
+        _check_values(conf)
+    except (cfg.NoSuchOptError, cfg.NoSuchGroupError) as error:
+        raise cfg.Error(f'{error}. In a value, $NAME is the value of the option NAME, and $$ is a "$".') from error
     return conf
 
 
