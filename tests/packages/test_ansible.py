@@ -157,4 +157,6 @@ def test_without_clouds(site):
     site.write(site.variables | {'ironic_traits_clouds': {}})
     site.play()
     assert site.machine.attempt('systemctl is-active ironic-traits-mirror').stdout == 'inactive\n'
+    # It has passwords.
+    assert not (site.machine.root / 'etc' / 'openstack' / 'clouds.yaml').exists()
     assert 'node7' in site.ask('/v1/nodes')

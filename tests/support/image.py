@@ -40,17 +40,8 @@ _LEFT_OUT = (
 #: What the libraries have, and the service does not use. psycopg serves PostgreSQL; some libraries need setuptools only
 #: to build packages.
 _SUPERFLUOUS = (
-    *(
-        '__pycache__',
-        'tests',
-        'test',
-        'setuptools*',
-        '_distutils_hack',
-        'distutils-precedence.pth',
-        'psycopg2',
-        'psycopg2_binary*',
-    ),
-    *('oui.txt', 'iab.txt', '*.pyi', '*.pyx', '*.pxd'),
+    *('__pycache__', 'tests', 'test', 'testing', 'oui.txt', 'iab.txt', '*.pyi', '*.pyx', '*.pxd'),
+    *('setuptools*', '_distutils_hack', 'distutils-precedence.pth', 'psycopg2', 'psycopg2_binary*'),
 )
 #: What scanners read to find known vulnerabilities. Without it they would not see Debian's packages.
 _STATUS = (
