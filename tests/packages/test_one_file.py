@@ -34,5 +34,5 @@ def test_the_guide(machine, ironic):
 
 
 def test_its_processes_end_together(machine):
-    machine.run('pkill --full --oldest ironic-traits.pyz')
-    wait_until(lambda: 'ironic-traits.pyz' not in machine.run('ps ax'))
+    machine.run('pkill --full --oldest ironic-traits')
+    wait_until(lambda: 'ironic-traits' not in machine.run('ps ax'))
