@@ -23,8 +23,8 @@ from tests.support.service import ForkedServer
 UNBUFFERED = {'PYTHONUNBUFFERED': '1'}
 CHECKOUT = pathlib.Path(__file__).parents[3]
 DOC = CHECKOUT / 'doc' / 'source'
-#: Guides for a cloud of several services, or with BMCs. Other tests run their commands.
-CLOUDS = ('beside-ironic', 'bmc', 'capacity', 'discover', 'moving-placement', 'traits')
+#: Guides for a cloud of several services, for bare machines, or with BMCs. Other tests run their commands.
+CLOUDS = ('beside-ironic', 'bmc', 'capacity', 'discover', 'installation', 'moving-placement', 'traits')
 GUIDES = [
     page
     for page in sorted(DOC.glob('*.rst'))
