@@ -173,5 +173,5 @@ class Search:
 def protocol_header(api, minor):
     """Return the header that names a version: {name: value}."""
     protocol, _ = APIS[api]
-    values = {name.lower(): value for name, value in protocol.headers(minor)}
+    values = {name.lower(): value for name, value in protocol.headers(minor, False)}
     return {protocol.version_header: values[protocol.version_header.lower()]}
