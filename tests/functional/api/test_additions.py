@@ -1,12 +1,9 @@
 """The header that asks for our additions to Ironic's API, whatever the version of Ironic's."""
 
 import collections
-import inspect
 import re
 
 import pytest
-from ironic import objects
-from ironic.api.controllers import v1
 
 from ironic_traits.api.description.operations import operations
 from ironic_traits.api.expose import BareMetalRoute
@@ -14,6 +11,7 @@ from ironic_traits.resources.additions import Addition
 from ironic_traits.resources.inspection_rules import INSPECTION_RULES
 from ironic_traits.resources.nodes import NODES
 from ironic_traits.resources.runbooks import RUNBOOKS
+from tests.support import ironic_api
 from tests.support.checkout import CHECKOUT
 from tests.support.client import Client, message
 
@@ -83,22 +81,15 @@ def test_arguments(client):
     assert client.ask('PUT', path, body, version='1.11', headers=ASKED).status_int != 406
 
 
-def of_ironic(operation):
-    """Return the names of the arguments that a route takes in Ironic; None if Ironic does not have it."""
-    at = v1.Controller
-    for name in operation.path.split('/')[2:]:
-        if not name.startswith('{'):
-            at = getattr(at, '_subcontroller_map', {}).get(name) or getattr(at, name, None)
-            at = at if at is None or inspect.isroutine(at) or inspect.isclass(at) else type(at)
-    method = operation.method.lower()
-    names = (f'{method}_one' if operation.path.endswith('}') else f'{method}_all', method)
-    found = at if inspect.isroutine(at) else next((getattr(at, name) for name in names if hasattr(at, name)), None)
-    return found and inspect.signature(found).parameters.keys()
+@pytest.fixture(scope='module')
+def ironic():
+    """What the installed Ironic has."""
+    return ironic_api.read([str(each) for each in ALL])
 
 
 @pytest.mark.parametrize('operation', [each for each in ALL if each.path.startswith('/v1/')], ids=str)
-def test_what_ironic_lacks_is_an_addition(operation):
-    names, route = of_ironic(operation), operation.route
+def test_what_ironic_lacks_is_an_addition(ironic, operation):
+    names, route = ironic['routes'][str(operation)], operation.route
     # Pecan's method _route finds the traits of runbooks, which are Ironic's.
     is_lacking = names is None and '/v1/runbooks/' not in operation.path
     assert is_lacking == isinstance(route.since, Addition)
@@ -109,13 +100,10 @@ def test_what_ironic_lacks_is_an_addition(operation):
 
 
 @pytest.mark.parametrize('resource', [NODES, *NODES.children, INSPECTION_RULES, RUNBOOKS], ids=lambda each: each.name)
-def test_fields_that_ironic_lacks_are_additions(resource):
-    objects.register_all()
-    kind = {INSPECTION_RULES: objects.InspectionRule, RUNBOOKS: objects.Runbook, NODES: objects.Node}.get(resource)
-    if kind is None:
-        kind = getattr(objects, resource.singular.title().replace(' ', ''))
+def test_fields_that_ironic_lacks_are_additions(ironic, resource):
+    fields = ironic['fields'][resource.singular.title().replace(' ', '')]
     own = {'node_uuid', 'portgroup_uuid', 'chassis_uuid', 'conductor', 'allocation_uuid'}
-    lacking = {field.name for field in resource.fields if field.name not in kind.fields} - own
+    lacking = {field.name for field in resource.fields if field.name not in fields} - own
     assert lacking == {field.name for field in resource.fields if isinstance(field.since, Addition)}
 
 
