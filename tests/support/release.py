@@ -17,9 +17,8 @@ import tempfile
 
 from packaging.version import InvalidVersion, Version
 
+from tests.support.checkout import CHECKOUT
 from tests.support.programs import BIN
-
-CHECKOUT = pathlib.Path(__file__).parents[2]
 
 
 def write(target, checkout, parts):

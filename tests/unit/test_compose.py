@@ -1,7 +1,6 @@
 """The compose file, as podman-compose reads it."""
 
 import configparser
-import pathlib
 import shutil
 import subprocess
 
@@ -9,9 +8,9 @@ import pytest
 import yaml
 
 from ironic_traits import conf
+from tests.support.checkout import CHECKOUT
 from tests.support.programs import BIN
 
-CHECKOUT = pathlib.Path(__file__).parents[2]
 SOURCE = CHECKOUT / 'packaging' / 'image' / 'compose.yaml'
 
 

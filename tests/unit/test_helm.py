@@ -1,7 +1,6 @@
 """The Helm chart: what Helm renders, checked against the schemas of Kubernetes, and read by the service."""
 
 import configparser
-import pathlib
 
 import bcrypt
 import helm_python as helm
@@ -10,8 +9,8 @@ import pytest
 import yaml
 
 from ironic_traits import conf
+from tests.support.checkout import CHECKOUT
 
-CHECKOUT = pathlib.Path(__file__).parents[2]
 CHART = CHECKOUT / 'packaging' / 'helm' / 'ironic-traits'
 CLOUDS = yaml.safe_dump({'clouds': {name: {'auth_type': 'none'} for name in ('paris', 'berlin')}})
 URL = 'postgresql+psycopg://traits:se$cret@db.example.org/traits'

@@ -1,13 +1,12 @@
 """The units of systemd run with few permissions."""
 
-import pathlib
 import subprocess
 
 import pytest
 
+from tests.support.checkout import CHECKOUT
 from tests.support.servers import program, require
 
-CHECKOUT = pathlib.Path(__file__).parents[2]
 UNITS = sorted((CHECKOUT / 'etc').glob('*.service'))
 #: systemd rates a unit from 0, the safest, to 100.
 MOST_EXPOSED = 20
