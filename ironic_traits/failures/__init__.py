@@ -18,6 +18,7 @@ from ironic_traits.failures.holders import (
     InstanceUnavailable,
     NodeAllocated,
     NodeReserved,
+    NodeWithoutGroup,
     NoMatch,
     NothingToReserve,
     ReservationNotFound,

@@ -109,6 +109,14 @@ class ClaimUnconfirmed(Failure):
         self.retry_after = facts['seconds']
 
 
+class NodeWithoutGroup(Failure):
+    """A policy counts a node that has no group, or several, for the key of the policy."""
+
+    status = 409
+    code = 'baremetal.topology.no_group'
+    text = 'Node {node} of instance {instance} is not in one group of {key}, so the policy cannot be decided.'
+
+
 class NothingToReserve(Failure):
     """Too few nodes of a list can be reserved.
 

@@ -7,7 +7,7 @@ A set of clauses is a bit mask: bit n stands for clause n. A node that fails no 
 import dataclasses
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ironic_traits.matching.requests import Request
@@ -97,19 +97,24 @@ class Explanation:
             for bit in range(len(self.clauses))
         ]
 
-    def relaxations(self, needed: int = 1) -> list[dict[str, Any]]:
+    def relaxations(
+        self, needed: int = 1, number_of: Callable[[int], int] | None = None, more: Iterable[int] = ()
+    ) -> list[dict[str, Any]]:
         """Return the minimal sets of clauses to drop so that enough nodes match.
 
         Each set is the union of the clauses that some nodes fail. For one match, it is what a single node fails. For
         several matches there may be more unions than MAX_TRIES; those with the most clauses are not tried.
 
         :param needed: how many nodes are to match. If enough do, the result is [].
+        :param number_of: function of the mask of the dropped clauses: how many nodes match then. None to count them.
+        :param more: masks of further clauses to drop, which no node fails.
         :returns: [{'drop': [name of a clause, …], 'nodes': how many nodes would match}, …], MAX_LISTED at most, the
             fewest clauses first. No set contains another.
         """
-        if self.matched >= needed:
+        number_of = number_of or self._without
+        if number_of(0) >= needed:
             return []
-        masks = sorted((mask for mask in self.failing if mask), key=self._nearest)
+        masks = sorted({mask for mask in (*self.failing, *more) if mask}, key=self._nearest)
         # A heap: sorted lists are heaps.
         waiting = [self._nearest(mask) for mask in masks]
         seen = set(masks)
@@ -120,7 +125,7 @@ class Explanation:
             if any(smaller & ~mask == 0 for smaller in minimal):
                 continue
             tries -= 1
-            matched = sum(count for failed, count in self.failing.items() if failed & ~mask == 0)
+            matched = number_of(mask)
             if matched >= needed:
                 minimal[mask] = matched
                 continue
@@ -128,6 +133,10 @@ class Explanation:
                 seen.add(wider)
                 heapq.heappush(waiting, self._nearest(wider))
         return [{'drop': self.names(mask), 'nodes': matched} for mask, matched in minimal.items()]
+
+    def _without(self, dropped: int) -> int:
+        """Return how many nodes match without some clauses."""
+        return sum(count for failed, count in self.failing.items() if failed & ~dropped == 0)
 
     def near_misses(self) -> list[int]:
         """Return the masks of the nodes that fail the fewest clauses.
