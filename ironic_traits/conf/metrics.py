@@ -17,7 +17,9 @@ OPTIONS = [
     cfg.StrOpt(
         'flavors_file',
         help='File with flavors, YAML or JSON: {name: {extra spec: value}}, 100 at most. /metrics then has the numbers '
-        'of nodes that match each of them: how many are free, held, and not available. The file is read at the start. '
+        'of nodes that match each of them: how many are free, held, and not available. With {name: {extra_specs: …, '
+        'topology: …, count: 18}}, it also has the number of blocks of 18 free nodes that fulfil the topology, and the '
+        'size of the largest block. The file is read at the start. '
         'Each process keeps an index of all nodes in memory for that, about 20 MiB with 100,000 nodes.',
     ),
 ]

@@ -5,6 +5,7 @@ one ``&`` of two integers, and their number is ``int.bit_count``: some microseco
 """
 
 import functools
+import itertools
 import operator
 from array import array
 from collections import Counter, defaultdict
@@ -15,6 +16,7 @@ _SPARSE = 32
 _POSITION = 'I'
 #: Number of nodes whose masks are computed at once. It limits the number of masks, and so the memory.
 _CHUNK = 1 << 14
+_TRUTH = bytes.maketrans(b'01', b'\x00\x01')
 
 
 def from_positions(positions: Iterable[int], size: int) -> int:
@@ -30,11 +32,23 @@ def from_positions(positions: Iterable[int], size: int) -> int:
 
 def positions(bits: int) -> Iterator[int]:
     """Yield the positions of the bits that are set, the lowest first."""
-    for number, byte in enumerate(bits.to_bytes(bits.bit_length() // 8 + 1, 'little')):
+    data = bits.to_bytes(bits.bit_length() // 8 + 1, 'little')
+    # ``compress`` passes the empty bytes quickly.
+    for number in itertools.compress(range(len(data)), data):
+        byte = data[number]
         while byte:
             low = byte & -byte
             yield number * 8 + low.bit_length() - 1
             byte ^= low
+
+
+def members(bits: int, values: Sequence[int]) -> Iterator[int]:
+    """Return the values at the positions of the bits that are set. It is quick if most bits are set.
+
+    :param values: values, such as an array. There is one for each position.
+    """
+    flags = format(bits, f'0{len(values)}b')[::-1].encode().translate(_TRUTH)
+    return itertools.compress(values, flags)
 
 
 def failing(considered: int, fulfilled: Sequence[int], size: int) -> Counter[int]:
@@ -114,14 +128,17 @@ class Bitsets:
         members = self._sets.get(name, 0)
         return members if isinstance(members, int) else from_positions(members, self.size)
 
-    def replace(self, changed: Mapping[int, Iterable[Hashable]], size: int) -> None:
+    def replace(
+        self, changed: Mapping[int, Iterable[Hashable]], size: int, among: Iterable[Hashable] | None = None
+    ) -> None:
         """Put nodes into the sets that they belong to now, and into no others.
 
         :param changed: {position: names of the sets}.
         :param size: as the attribute.
+        :param among: the names of the sets that the nodes may have been in and are to leave; None for all sets.
         """
         old = {position for position in changed if position < self.size}
-        self._remove(old)
+        self._remove(old, self._sets if among is None else among)
         self.size = max(self.size, size)
         added: dict[Hashable, list[int]] = defaultdict(list)
         for position, names in changed.items():
@@ -130,11 +147,12 @@ class Bitsets:
         for name, members in added.items():
             self._add(name, members)
 
-    def _remove(self, changed: set[int]) -> None:
+    def _remove(self, changed: set[int], among: Iterable[Hashable]) -> None:
         if not changed:
             return
         mask = from_positions(changed, self.size)
-        for name, members in list(self._sets.items()):
+        for name in list(among):
+            members = self._sets.get(name, 0)
             if isinstance(members, int):
                 if members & mask:
                     self._set(name, members & ~mask)

@@ -34,7 +34,7 @@ from ironic_traits.inventory.provisioning import workers
 from ironic_traits.inventory.search import capacity
 from ironic_traits.inventory.search.capacity import Flavor
 from ironic_traits.inventory.search.matches import NodeRequest
-from ironic_traits.matching import requests
+from ironic_traits.matching import requests, topology
 from ironic_traits.service import Service
 from ironic_traits.version import version
 
@@ -203,24 +203,42 @@ def _flavors(conf: cfg.ConfigOpts) -> list[Flavor]:
         document = yaml_documents.load(pathlib.Path(path).read_text(encoding='utf-8'))
         if not isinstance(document, dict) or len(document) > MAX_FLAVORS:
             raise ValueError(f'it must have {{name: {{extra spec: value}}}} of at most {MAX_FLAVORS} flavors')
-        return [
-            Flavor(str(name), NodeRequest(Grant(()), requests.understand(flavor={'extra_specs': extra_specs})))
-            for name, extra_specs in document.items()
-        ]
+        return [_flavor(str(name), specs) for name, specs in document.items()]
     except (OSError, ValueError, yaml.YAMLError, Failure) as error:
         raise cfg.Error(f'[metrics] flavors_file {path}: {error}') from error
 
 
-def _of_flavors(counted: Sequence[tuple[str, capacity.Figures]]) -> Iterator[core.Metric]:
+def _flavor(name: str, specs: Any) -> Flavor:
+    """Return a flavor of the file: {extra spec: value}, or {'extra_specs': …, 'topology': …, 'count': …}."""
+    if not isinstance(specs, dict) or 'topology' not in specs:
+        return Flavor(name, NodeRequest(Grant(()), requests.understand(flavor={'extra_specs': specs})))
+    if unknown := specs.keys() - {'extra_specs', 'topology', 'count'}:
+        raise ValueError(f'{name} has {", ".join(sorted(map(str, unknown)))} beside its topology')
+    policies, count = topology.parse(specs['topology']), specs.get('count', 1)
+    if not isinstance(count, int) or count < 1 or any(policy.relative_to for policy in policies):
+        raise ValueError(f'{name} needs a count of 1 or more, and a topology without relative_to')
+    request = requests.understand(flavor={'extra_specs': specs.get('extra_specs')})
+    return Flavor(name, NodeRequest(Grant(()), request, topology=policies), count)
+
+
+def _of_flavors(counted: Sequence[capacity.Capacity]) -> Iterator[core.Metric]:
     metric = core.GaugeMetricFamily(
         'ironic_traits_flavor_nodes', 'Nodes that match the flavor.', labels=('flavor', 'use')
     )
-    for name, figures in counted:
-        metric.add_metric((name, 'free'), figures.free)
-        metric.add_metric((name, 'held'), figures.held)
-        metric.add_metric((name, 'unavailable'), sum(figures.unavailable.values()))
-    if counted:
-        yield metric
+    blocks = core.GaugeMetricFamily(
+        'ironic_traits_flavor_blocks', 'Blocks of free nodes that the topology allows.', labels=('flavor',)
+    )
+    largest = core.GaugeMetricFamily(
+        'ironic_traits_flavor_largest_block', 'Nodes in the largest such block.', labels=('flavor',)
+    )
+    for each in counted:
+        metric.add_metric((each.name, 'free'), each.now.free)
+        metric.add_metric((each.name, 'held'), each.now.held)
+        metric.add_metric((each.name, 'unavailable'), sum(each.now.unavailable.values()))
+        if each.blocks:
+            blocks.add_metric((each.name,), each.blocks.number)
+            largest.add_metric((each.name,), each.blocks.largest)
+    yield from (family for family in (metric, blocks, largest) if family.samples)
 
 
 #: {name: (type, description, function from a row of ``mirror_clouds.find`` to the value)}.

@@ -20,6 +20,7 @@ from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.inventory.search.what_if import TraitChange, WhatIf
 from ironic_traits.inventory.traits import trait_catalogue
 from ironic_traits.matching import requests
+from ironic_traits.matching.topology import TRAIT_PREFIX
 from ironic_traits.matching.traits import MAX_NAMES
 from ironic_traits.peers import nova
 from ironic_traits.resources.additions import ADDED
@@ -33,6 +34,7 @@ class FlavorBody(match_types.RequestBody):
 
     name = types.TEXT_255
     extra_specs = types.Any()
+    count = types.PositiveInteger(maximum=2**31 - 1)
 
 
 class ChangeBody(types.Base):
@@ -80,6 +82,8 @@ class FlavorFigures(Figures):
 
     name = str
     difference = Figures
+    blocks = int
+    largest_block = int
     by = {str: wsme.types.ArrayType(GroupFigures)}
 
 
@@ -156,7 +160,8 @@ def _flavor(context: Context, grant: Grant, number: int, document: dict[str, Any
     name = stated_fields(typed).get('name')
     if not name:
         raise failures.InvalidInput(reason=f"{where} needs a 'name'.")
-    return Flavor(name, match_types.read_request(context, grant, _as_request(typed)))
+    count = stated_fields(typed).get('count') or 1
+    return Flavor(name, match_types.read_request(context, grant, _as_request(typed)), count)
 
 
 def _as_request(typed: Any) -> Any:
@@ -218,8 +223,8 @@ def _by(fields: dict[str, Any]) -> tuple[str, ...]:
     by = tuple(dict.fromkeys(node_selection.names(fields, 'by')))
     _check_count('by', by, MAX_BY)
     for each in by:
-        if each not in capacity.COLUMNS and not each.startswith(capacity.TRAIT_PREFIX):
-            allowed = f'{", ".join(capacity.COLUMNS)} and {capacity.TRAIT_PREFIX}PREFIX'
+        if each not in capacity.COLUMNS and not each.startswith(TRAIT_PREFIX):
+            allowed = f'{", ".join(capacity.COLUMNS)} and {TRAIT_PREFIX}PREFIX'
             raise failures.InvalidInput(reason=f"'by' may have {allowed}, not {each!r:.100}.")
     return by
 
@@ -231,6 +236,8 @@ def _check_count(key: str, values: Sized, most: int) -> None:
 
 def _show(counted: capacity.Capacity) -> dict[str, Any]:
     document = {'name': counted.name} | _figures(counted)
+    if counted.blocks:
+        document |= {'blocks': counted.blocks.number, 'largest_block': counted.blocks.largest}
     if counted.groups:
         document['by'] = {
             by: [{'value': group.value} | _figures(group) for group in groups] for by, groups in counted.groups.items()

@@ -1,5 +1,6 @@
 """WSME types of requests for matching nodes, for /v1/matches and /v1/reservations."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import wsme.types
@@ -10,7 +11,8 @@ from ironic_traits.api.v1 import node_filters
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.inventory.traits import trait_catalogue
-from ironic_traits.matching import requests
+from ironic_traits.matching import requests, topology
+from ironic_traits.matching.topology import Report
 from ironic_traits.peers import glance, nova
 from ironic_traits.resources.nodes import NODES
 
@@ -31,6 +33,8 @@ class RequestBody(_Filters):
     forbidden = types.Any()
     preferred = types.Any()
     resource_class = types.Any()
+    topology = types.Any()
+    relative_to = types.Any()
 
 
 _NAMES = wsme.types.ArrayType(str)
@@ -56,12 +60,29 @@ class Request(types.Base):
 
 
 class Match(types.Base):
-    """A node that matches."""
+    """A node that matches. ``groups`` has its group for each key of the topology."""
 
     uuid = types.UUID
     name = str
     resource_class = str
     traits = [str]
+    groups = {str: str}
+
+
+class GroupNumber(types.Base):
+    """A group, and how many of the nodes are in it, with those of ``relative_to``."""
+
+    value = str
+    nodes = int
+
+
+class PolicyReport(types.Base):
+    """How far the nodes fulfil a policy."""
+
+    key = str
+    policy = str
+    met = bool
+    groups = [GroupNumber]
 
 
 class RejectedBy(types.Base):
@@ -87,6 +108,22 @@ class NearMiss(types.Base):
     rejected_by = [str]
 
 
+class GroupExplanation(types.Base):
+    """The most nodes that can be chosen of some groups, and what to drop so that they are enough."""
+
+    groups = {str: str}
+    nodes = int
+    relaxations = [Relaxation]
+
+
+class TopologyExplanation(types.Base):
+    """The explanation of why too few nodes fulfil a topology."""
+
+    count = int
+    largest = int
+    groups = [GroupExplanation]
+
+
 class Explanation(types.Base):
     """The explanation of why nodes do not match."""
 
@@ -95,6 +132,7 @@ class Explanation(types.Base):
     clauses = [RejectedBy]
     relaxations = [Relaxation]
     near_misses = [NearMiss]
+    topology = TopologyExplanation
 
 
 class HeldProvider(types.Base):
@@ -112,6 +150,7 @@ class Matches(types.Base):
     request = Request
     warnings = [str]
     nodes = [Match]
+    topology = [PolicyReport]
     deploy_templates = [str]
     explanation = Explanation
     satisfied = bool
@@ -131,8 +170,8 @@ def read_request(context: Context, grant: Grant, body: Any, idents: tuple[str, .
 
     :param body: RequestBody, or a subclass.
     :param idents: uuids and names of the candidates; None for all nodes.
-    :raises failures.Failure: as ``requests.understand``, ``node_filters.parse``, ``nova.flavor`` and ``glance.image``
-        do.
+    :raises failures.Failure: as ``requests.understand``, ``topology.parse``, ``node_filters.parse``,
+        ``nova.flavor`` and ``glance.image`` do.
     """
     requirements = _requirements(body)
     filters, _ = node_filters.parse(context, {name: requirements.pop(name) for name in FILTERS if name in requirements})
@@ -140,7 +179,21 @@ def read_request(context: Context, grant: Grant, body: Any, idents: tuple[str, .
         requirements['flavor'] = nova.flavor(context, requirements['flavor'])
     if 'image' in requirements:
         requirements['image'] = glance.image(context, requirements['image'])
-    return NodeRequest(grant, requests.understand(**requirements), filters, idents)
+    policies = topology.parse(requirements.pop('topology', None), requirements.pop('relative_to', None))
+    return NodeRequest(grant, requests.understand(**requirements), filters, idents, topology=policies)
+
+
+def reports(found: Sequence[Report]) -> list[dict[str, Any]]:
+    """Return how far nodes fulfil policies, as [PolicyReport, …]."""
+    return [
+        {
+            'key': policy.key,
+            'policy': policy.name,
+            'met': policy.is_met(numbers),
+            'groups': [{'value': value, 'nodes': number} for value, number in sorted(numbers.items())],
+        }
+        for policy, numbers in found
+    ]
 
 
 def warnings(context: Context, node_request: NodeRequest) -> list[str]:

@@ -13,7 +13,7 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import match_types
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.records import deploy_templates
-from ironic_traits.inventory.search import explanations, instances, matches
+from ironic_traits.inventory.search import explanations, group_search, instances, matches
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching import rebuilds
 from ironic_traits.matching.requests import Request
@@ -27,6 +27,7 @@ class MatchBody(match_types.RequestBody):
     """A request for nodes, and options of the response."""
 
     limit = types.PositiveInteger(maximum=2**31 - 1)
+    count = types.PositiveInteger(maximum=2**31 - 1)
     explain = types.BOOLEAN
     instance_uuid = types.UUID
 
@@ -50,6 +51,8 @@ class MatchesController(Resource):
             return document | _check(context, fields, node_request)
         max_limit = context.conf.api.max_limit
         limit = min(fields.get('limit', DEFAULT_LIMIT), max_limit)
+        if node_request.topology or 'count' in fields:
+            return document | _together(context, fields, node_request, limit)
         # One more, to know whether there are more.
         rows = matches.find(context, node_request, limit + 1)
         document['nodes'] = [_node(row) for row in rows[:limit]]
@@ -65,7 +68,7 @@ class MatchesController(Resource):
 
 def _check(context: Context, fields: dict[str, Any], node_request: NodeRequest) -> dict[str, Any]:
     context.can('baremetal:match:check')
-    superfluous = sorted(fields.keys() & {'limit', 'explain', *match_types.FILTERS})
+    superfluous = sorted(fields.keys() & {'limit', 'count', 'explain', 'topology', 'relative_to', *match_types.FILTERS})
     if superfluous:
         raise failures.InvalidInput(
             reason="'instance_uuid' checks the providers of an instance; it cannot be combined with "
@@ -73,6 +76,21 @@ def _check(context: Context, fields: dict[str, Any], node_request: NodeRequest) 
         )
     providers = instances.fulfil(context, fields['instance_uuid'], node_request.request)
     return {'satisfied': rebuilds.fulfilled(providers), 'providers': providers}
+
+
+def _together(context: Context, fields: dict[str, Any], node_request: NodeRequest, limit: int) -> dict[str, Any]:
+    """Return nodes that fulfil a topology together: as many as ``count`` says, or at most ``limit``."""
+    count = fields.get('count')
+    if count and count > context.conf.api.max_limit:
+        raise failures.InvalidInput(reason=f"'count' is {context.conf.api.max_limit} at most.")
+    chosen, reports = group_search.find(context, node_request, count, limit)
+    rows = {row.uuid: row for row in matches.of_uuids(context, [node.uuid for node in chosen])}
+    keys = [policy.key for policy in node_request.topology]
+    nodes = [_node(rows[node.uuid]) | {'groups': dict(zip(keys, node.cell, strict=True))} for node in chosen]
+    document: dict[str, Any] = {'nodes': nodes, 'topology': match_types.reports(reports)}
+    if fields.get('explain'):
+        document['explanation'] = explanations.explain(context, node_request, needed=count or 1)
+    return document
 
 
 def _more_warning(limit: int, max_limit: int) -> str:

@@ -1,5 +1,6 @@
 """/v1/reservations"""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,6 +18,8 @@ from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.holds import reservations
 from ironic_traits.inventory.holds.reservations import FIELDS, Expiry
+from ironic_traits.inventory.search import group_search
+from ironic_traits.matching.topology import Policy
 from ironic_traits.resources.additions import ADDED
 from ironic_traits.uuids import canonical
 
@@ -55,10 +58,18 @@ class OneReservation(types.Base):
     reservation = Reservation
 
 
-class NewReservations(OneReservation):
+class NewReservation(Reservation):
+    """A reservation in the response to a POST, with the groups of the node for each key of the topology."""
+
+    groups = {str: str}
+
+
+class NewReservations(types.Base):
     """The response to a POST: the reservation or reservations, and warnings of ignored parts of the request."""
 
-    reservations = [Reservation]
+    reservation = NewReservation
+    reservations = [NewReservation]
+    topology = [match_types.PolicyReport]
     warnings = [str]
 
 
@@ -121,10 +132,12 @@ class ReservationsController(Resource):
         sentences = match_types.warnings(context, node_request)
         rows, is_new = holder(context.conf).reserve(context, instances, node_request, _expiry(body))
         status = 201 if is_new else 200
-        warnings = {'warnings': sentences} if sentences else {}
+        shown, more = [_show(row) for row in rows], {'warnings': sentences} if sentences else {}
+        if node_request.topology:
+            more |= _add_groups(context, node_request.topology, shown)
         if body.instance_uuids:
-            return Response({'reservations': [_show(row) for row in rows], **warnings}, status=status)
-        return Response(_one(rows[0]) | warnings, status=status, location=f'/v1/reservations/{rows[0].uuid}')
+            return Response({'reservations': shown, **more}, status=status)
+        return Response({'reservation': shown[0], **more}, status=status, location=f'/v1/reservations/{rows[0].uuid}')
 
     @expose('baremetal:reservation:delete', of=_allowed, since=ADDED)
     def delete(self, context: Context, reservation_uuid: str, /) -> None:
@@ -138,6 +151,16 @@ def _one(row: sa.Row) -> dict[str, Any]:
 
 def _show(row: sa.Row) -> dict[str, Any]:
     return {name: getattr(row, name) for name in FIELDS}
+
+
+def _add_groups(context: Context, policies: Sequence[Policy], shown: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add the groups of the nodes to reservations. Return {'topology': how far the nodes fulfil the policies}."""
+    choice = group_search.of_nodes(context, policies, [reservation['node_uuid'] for reservation in shown])
+    keys = [policy.key for policy in policies]
+    groups = {node.uuid: dict(zip(keys, node.cell, strict=True)) for node in choice.nodes}
+    for reservation in shown:
+        reservation['groups'] = groups[reservation['node_uuid']]
+    return {'topology': match_types.reports(choice.reports)}
 
 
 def _selected(lists: list[list[str]]) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """The consumers to whom nodes are allocated in Placement."""
 
+from collections.abc import Collection
+
 import sqlalchemy as sa
 
 from ironic_traits import failures
@@ -57,6 +59,21 @@ def allocated_to(consumer: str) -> Condition:
             tables.resource_providers.c.id.in_(provider_ids.where(tables.consumers.c.uuid == consumer)),
             tables.resource_providers.c.node_id.is_not(None),
         )
+    )
+
+
+def with_nodes(consumers: Collection[str], *columns: sa.ColumnElement) -> sa.Select:
+    """Return the SELECT of the nodes that are allocated to consumers.
+
+    :param consumers: uuids.
+    :param columns: columns of nodes. The uuid of the consumer, ``instance``, is before them.
+    """
+    return (
+        sa.select(tables.consumers.c.uuid.label('instance'), *columns)
+        .join_from(tables.consumers, tables.allocations, tables.allocations.c.consumer_id == tables.consumers.c.id)
+        .join(_provider, _provider.c.id == tables.allocations.c.resource_provider_id)
+        .join(tables.nodes, tables.nodes.c.id == _provider.c.node_id)
+        .where(tables.consumers.c.uuid.in_(consumers))
     )
 
 

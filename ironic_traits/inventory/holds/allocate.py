@@ -69,7 +69,7 @@ def create(context: Context, values: Values, node_request: NodeRequest, fields: 
     row = _new_row(values)
     hold = functools.partial(_hold, context, row, not values['uuid'], fields)
     try:
-        return free_nodes.search(context, node_request, hold)
+        return free_nodes.search(NodeChoice(context, node_request), hold)
     except _UNSATISFIED as failure:
         row = row | {'state': ERROR, 'last_error': _last_error(row['uuid'], failure)}
     try:

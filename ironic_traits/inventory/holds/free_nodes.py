@@ -4,6 +4,7 @@ One transaction finds the nodes and holds them. It checks the nodes again under 
 changed a node in the meantime, the search starts again.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -28,11 +29,14 @@ from ironic_traits.inventory.core import (
 from ironic_traits.inventory.core.eligibility import LIVE, OF_NODE, Refusal
 from ironic_traits.inventory.core.single_node import MOMENT
 from ironic_traits.inventory.search import explanations, matches
+from ironic_traits.inventory.search.group_search import GroupedNode
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.inventory.search.search_places import are_taken_in_turn
 from ironic_traits.matching.explanations import MAX_LISTED
 
 _Result = TypeVar('_Result')
+#: A row with ``id`` and ``uuid``, or a GroupedNode.
+_Node = TypeVar('_Node', sa.Row, GroupedNode)
 
 #: A search also reads nodes for this many further requests of the same size. Other transactions may have locked some of
 #: these nodes. The next requests take the rest without a search.
@@ -67,25 +71,25 @@ class TooFew(Exception):
         self.instances = instances
 
 
-def search(context: Context, node_request: NodeRequest, hold: Callable[['NodeChoice'], _Result]) -> _Result:
+def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result]) -> _Result:
     """Return the result of the first attempt to hold nodes that loses no node to another transaction.
 
+    :param attempt: the first attempt. It is changed for the next ones.
     :param hold: function that holds nodes in one transaction, with ``NodeChoice.take``.
     :raises failures.NothingToReserve: too few nodes of the list can be held.
     :raises failures.NoMatch: too few nodes match the request and can be held.
     """
-    attempt, contradictions = NodeChoice(context, node_request), 0
+    contradictions = 0
     while True:
         try:
             return hold(attempt)
         except TooFew as few:
-            _refuse(context, few.instances, node_request, contradictions)
+            _refuse(attempt, few.instances, contradictions)
             # ``_refuse`` has raised no failure: there are enough nodes by now, or the instances hold them. Try again.
             contradictions += 1
         except Lost as lost:
             if lost.was_searched:
-                # The order of a list matters, so always wait for locked nodes. Without a list, skip them at first.
-                attempt.waits = node_request.idents is not None or not attempt.waits
+                attempt.change()
 
 
 class NodeChoice:
@@ -95,8 +99,21 @@ class NodeChoice:
     """
 
     def __init__(self, context: Context, node_request: NodeRequest) -> None:
-        self._context, self._request = context, node_request
+        self.context, self.request = context, node_request
+        #: For each policy of a topology, {group: number of nodes} that it counts besides those of the request.
+        self.related: list[Counter[str]] | None = None
         self.waits = node_request.idents is not None
+
+    def prepare(self, instances: Sequence[str]) -> None:
+        """Do what must be done before the transaction begins.
+
+        :raises TooFew: as ``take``.
+        """
+
+    def change(self) -> None:
+        """Change what the next attempt does, after this one has lost a node to another transaction."""
+        # The order of a list matters, so always wait for locked nodes. Without a list, skip them at first.
+        self.waits = self.request.idents is not None or not self.waits
 
     def take(
         self,
@@ -115,15 +132,15 @@ class NodeChoice:
         :raises TooFew: too few nodes match and can be held.
         :raises Lost: another transaction has taken or locked one of the nodes.
         """
-        free = eligibility.eligible_for(_alone(instances))
-        conditions = [*self._request.conditions(self._context), free]
-        in_turn = are_taken_in_turn(self._request) and not (self.waits or first)
-        places = self._context.service.places
-        if in_turn and (kept := places.take(self._context, self._request, len(instances))):
+        free = eligibility.eligible_for(only(instances))
+        conditions = [*self.request.conditions(self.context), free]
+        in_turn = are_taken_in_turn(self.request) and not (self.waits or first)
+        places = self.context.service.places
+        if in_turn and (kept := places.take(self.context, self.request, len(instances))):
             try:
                 return _take_kept(connection, kept, conditions, columns)
             except Lost:
-                places.skip(self._context, self._request)
+                places.skip(self.context, self.request)
                 raise Lost(was_searched=False) from None
         found = self._find(connection, instances, free, first)
         if self.waits:
@@ -132,14 +149,14 @@ class NodeChoice:
         else:
             chosen = _take_not_locked(connection, found, len(instances))
             if in_turn:
-                places.keep(self._context, self._request, found[found.index(chosen[-1]) + 1 :])
-        return _read(connection, chosen, conditions, columns)
+                places.keep(self.context, self.request, found[found.index(chosen[-1]) + 1 :])
+        return read_taken(connection, chosen, conditions, columns)
 
     def allocated_first(self, connection: sa.Connection, instances: Sequence[str]) -> list[Condition]:
         """Return ``first`` for ``take``: a node that is allocated to the instance in Placement comes first."""
-        alone = _alone(instances)
-        if alone and self._request.idents is None and connection.scalar(node_consumers.has_allocations(alone)):
-            return [node_consumers.allocated_to(alone)]
+        instance = only(instances)
+        if instance and self.request.idents is None and connection.scalar(node_consumers.has_allocations(instance)):
+            return [node_consumers.allocated_to(instance)]
         return []
 
     def _find(
@@ -161,7 +178,7 @@ class NodeChoice:
 
     def _find_in_turn(self, connection: sa.Connection, free: Condition, count: int) -> Sequence[sa.Row]:
         """Return free nodes. Equally good nodes begin after the place of the last search."""
-        place = self._context.service.places.after(self._request) if are_taken_in_turn(self._request) else 0
+        place = self.context.service.places.after(self.request) if are_taken_in_turn(self.request) else 0
         if not place:
             return self._candidates(connection, free, count)
         rows = self._candidates(connection, sa.and_(free, tables.nodes.c.id > place), count)
@@ -170,7 +187,7 @@ class NodeChoice:
         return rows
 
     def _candidates(self, connection: sa.Connection, condition: Condition, count: int) -> list[sa.Row]:
-        return list(matches.candidates(self._context, connection, self._request, condition, count))
+        return list(matches.candidates(self.context, connection, self.request, condition, count))
 
 
 def _take_kept(
@@ -180,9 +197,9 @@ def _take_kept(
 
     :raises Lost: one of them is locked, does not exist any more, or does not fulfil the conditions any more.
     """
-    if len(_take_some(connection, kept, len(kept))) < len(kept):
+    if len(take_some(connection, kept, len(kept))) < len(kept):
         raise Lost
-    return _read(connection, kept, conditions, columns)
+    return read_taken(connection, kept, conditions, columns)
 
 
 def _take_waiting(connection: sa.Connection, nodes: Sequence[sa.Row]) -> None:
@@ -199,15 +216,15 @@ def _take_not_locked(connection: sa.Connection, candidates: Sequence[sa.Row], co
     :param candidates: rows with ``id`` and ``uuid``, the best first.
     :raises Lost: too few are not locked.
     """
-    chosen = _take_some(connection, candidates[:count], count)
+    chosen = take_some(connection, candidates[:count], count)
     if len(chosen) < count:
-        chosen += _take_some(connection, candidates[count:], count - len(chosen))
+        chosen += take_some(connection, candidates[count:], count - len(chosen))
     if len(chosen) < count:
         raise Lost
     return chosen
 
 
-def _take_some(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:
+def take_some(connection: sa.Connection, candidates: Sequence[_Node], count: int) -> list[_Node]:
     """Take up to ``count`` candidates as ``single_node.take`` does, without locked ones. Return those that are taken.
 
     The number of statements does not depend on the number of nodes.
@@ -222,7 +239,7 @@ def _take_some(connection: sa.Connection, candidates: Sequence[sa.Row], count: i
     return chosen
 
 
-def _raise_generations(connection: sa.Connection, nodes: Sequence[sa.Row]) -> None:
+def _raise_generations(connection: sa.Connection, nodes: Sequence[_Node]) -> None:
     if nodes:
         connection.execute(_RAISE, {'ids': [node.id for node in nodes], 'now': now()})
         change_feed.record(connection, change_feed.NODE, [node.uuid for node in nodes])
@@ -259,8 +276,8 @@ _HAS_EXPIRED = (
 )
 
 
-def _read(
-    connection: sa.Connection, nodes: Sequence[sa.Row], conditions: Iterable[Condition], columns: Columns
+def read_taken(
+    connection: sa.Connection, nodes: Sequence[_Node], conditions: Iterable[Condition], columns: Columns
 ) -> list[sa.Row]:
     """Read nodes that are taken.
 
@@ -277,7 +294,7 @@ def _read(
     return [rows[node.id] for node in nodes]
 
 
-def _refuse(context: Context, instances: Sequence[str], node_request: NodeRequest, contradictions: int) -> None:
+def _refuse(attempt: NodeChoice, instances: Sequence[str], contradictions: int) -> None:
     """Raise the failure that explains why there are too few nodes. Return if another attempt may succeed.
 
     :param instances: uuids of the instances without a node.
@@ -286,15 +303,19 @@ def _refuse(context: Context, instances: Sequence[str], node_request: NodeReques
     :raises failures.NoMatch: too few nodes match the request and can be held.
     :raises failures.NothingToReserve: too few nodes of the list can be held.
     """
+    context, node_request = attempt.context, attempt.request
     needed, explanation = len(instances), None
     is_last = contradictions >= _MAX_CONTRADICTIONS
-    instance = _alone(instances)
+    instance = only(instances)
     if not node_request.is_a_list:
-        explanation = explanations.explain(context, node_request, instance, needed, by_index=not contradictions)
-        if explanation['matched'] >= needed and not is_last:
+        by_index = not contradictions
+        explanation = explanations.explain(context, node_request, instance, needed, by_index, attempt.related)
+        possible = explanation['topology']['largest'] if node_request.topology else explanation['matched']
+        if possible >= needed and not is_last:
             return
     refusals = [] if node_request.idents is None else _refusals(context, instances, node_request)
-    if not is_last and (sum(refusal is None for _, refusal in refusals) >= needed or _are_reserved(context, instances)):
+    is_enough = sum(refusal is None for _, refusal in refusals) >= needed and not node_request.topology
+    if not is_last and (is_enough or _are_reserved(context, instances)):
         return
     if node_request.idents is None and explanation:
         raise failures.NoMatch(needed, explanation)
@@ -325,7 +346,7 @@ def _refusals(
     statement = statement.where(node_filters.among(idents), *visible)
     with context.read() as connection:
         rows = connection.execute(statement).all()
-    instance = _alone(instances)
+    instance = only(instances)
     rejected = {} if node_request.is_a_list else explanations.rejections(context, node_request, instance)
     by_ident = {row.name: row for row in rows} | {row.uuid: row for row in rows}
     refusals: dict[str, tuple[str, Refusal | None]] = {}
@@ -343,6 +364,6 @@ def _refusals(
     return list(refusals.values())
 
 
-def _alone(instances: Sequence[str]) -> str | None:
+def only(instances: Sequence[str]) -> str | None:
     """Return the only instance; None if there are several: a node that is allocated to one could go to another one."""
     return instances[0] if len(instances) == 1 else None

@@ -25,6 +25,7 @@ from ironic_traits.inventory.core import history, node_filters, node_providers
 from ironic_traits.inventory.core.eligibility import OF_NODE
 from ironic_traits.inventory.holds import free_nodes, mirror_claims
 from ironic_traits.inventory.holds.free_nodes import NodeChoice
+from ironic_traits.inventory.holds.group_holds import GroupChoice
 from ironic_traits.inventory.holds.mirror_claims import Holding
 from ironic_traits.inventory.holds.reservations import FIELDS, Expiry, created, held_elsewhere, settle
 from ironic_traits.inventory.search import matches
@@ -57,13 +58,15 @@ def reserve(context: Context, instances: Sequence[str], node_request: NodeReques
     :raises failures.NoMatch: too few nodes match the request and can be reserved.
     :raises failures.InvalidInput: the expiry is in the past, or too far in the future.
     """
-    return free_nodes.search(context, node_request, functools.partial(_hold, context, instances, node_request, expiry))
+    attempt = (GroupChoice if node_request.topology else NodeChoice)(context, node_request)
+    return free_nodes.search(attempt, functools.partial(_hold, context, instances, node_request, expiry))
 
 
 def _hold(
     context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, attempt: NodeChoice
 ) -> Reservations:
     """Find nodes and reserve them: ``hold`` of ``free_nodes.search``. See ``reserve`` for the other parameters."""
+    attempt.prepare(instances)
     try:
         return _hold_once(context, instances, node_request, expiry, attempt)
     except db_exception.DBDuplicateEntry:

@@ -7,7 +7,8 @@ import sqlalchemy as sa
 
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
-from ironic_traits.inventory.search.capacity import Flavor, Nodes
+from ironic_traits.inventory.search.capacity import Flavor
+from ironic_traits.inventory.search.index_nodes import Nodes
 from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import Explanation
 from ironic_traits.matching.requests import Request

@@ -8,8 +8,8 @@ carries, and one for each other clause that the node fails. It groups the nodes 
 
 import functools
 import operator
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import sqlalchemy as sa
@@ -21,10 +21,12 @@ from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.masks import MAX_BITS
 from ironic_traits.inventory.core import eligibility, mismatches
 from ironic_traits.inventory.core.node_filters import among
-from ironic_traits.inventory.search import index_explanations, node_classes
+from ironic_traits.inventory.search import index_explanations, node_classes, node_groups, related_nodes
 from ironic_traits.inventory.search.index_explanations import MAX_RULES, Miss, Result
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitClauses
+from ironic_traits.matching.group_explanations import GroupExplanation
+from ironic_traits.matching.group_limits import Cell
 
 #: Minimum range of node ids that is read at once to find near misses, and the factor by which each further one grows.
 _MIN_RANGE, _GROWTH = 1000, 4
@@ -37,7 +39,12 @@ _Numbers = tuple[int, ...]
 
 
 def explain(
-    context: Context, node_request: NodeRequest, instance: str | None = None, needed: int = 1, by_index: bool = True
+    context: Context,
+    node_request: NodeRequest,
+    instance: str | None = None,
+    needed: int = 1,
+    by_index: bool = True,
+    related: Sequence[Mapping[str, int]] | None = None,
 ) -> dict[str, Any]:
     """Explain how many nodes match a request, and which clauses reject the others.
 
@@ -45,31 +52,49 @@ def explain(
         rejected as allocated. None for no instance.
     :param needed: number of nodes that must match.
     :param by_index: whether the index of nodes may be used.
+    :param related: for each policy of a topology, {group: number of nodes} that it counts besides those of the request;
+        None to read those of ``relative_to``.
     :returns: {'considered': number of nodes, 'matched': number of nodes, 'clauses': [{'clause', 'rejected',
         'rejected_only'}, …], 'relaxations': [{'drop': [clause, …], 'nodes': number of nodes}, …], 'near_misses':
-        [{'node': uuid, 'name': name, 'rejected_by': [clause, …]}, …]}.
+        [{'node': uuid, 'name': name, 'rejected_by': [clause, …]}, …]}. With a topology, it has ``topology``, the
+        document of GroupExplanation, and the relaxations are such that the topology is fulfilled.
     """
     result = index_explanations.explain(context, node_request, instance) if by_index else None
     if result is None:
         result = _counted(context, node_request, instance)
         index_explanations.prepare(context, node_request, result.explanation.considered)
-    explanation = result.explanation
+    explanation, topology = result.explanation, {}
+    if node_request.topology:
+        groups = _groups(context, node_request, result, related)
+        topology = {'relaxations': groups.relaxations(needed), 'topology': groups.document(needed)}
     return {
         'considered': explanation.considered,
         'matched': explanation.matched,
         'clauses': explanation.rejected(),
-        'relaxations': explanation.relaxations(needed),
+        'relaxations': [] if topology else explanation.relaxations(needed),
         'near_misses': [
             {'node': miss.uuid, 'name': miss.name, 'rejected_by': explanation.names(miss.mask)}
             for miss in result.misses
         ],
-    }
+    } | topology
+
+
+def _groups(
+    context: Context, node_request: NodeRequest, result: Result, related: Sequence[Mapping[str, int]] | None
+) -> GroupExplanation:
+    policies = node_request.topology
+    if related is None:
+        with context.read() as connection:
+            related = related_nodes.read(context, connection, policies).numbers(policies)
+    return GroupExplanation(result.explanation.clauses, policies, result.cells, related)
 
 
 def _counted(context: Context, node_request: NodeRequest, instance: str | None) -> Result:
     """Return the Result, with figures that the database counts."""
     with context.read() as connection:
         facts = _Facts(context, connection, node_request, instance)
+        if node_request.topology:
+            return _of_rows(facts.clauses, facts.read(connection))
         groups: dict[int, list[_Group]] = {}
         failing: Counter[int] = Counter()
         for group in facts.counted(connection):
@@ -78,7 +103,20 @@ def _counted(context: Context, node_request: NodeRequest, instance: str | None) 
             groups.setdefault(mask, []).append(group)
         explanation = Explanation(facts.clauses, failing)
         rows = _near_misses(connection, facts, [groups[mask] for mask in explanation.near_misses()])
-    return Result(explanation, [Miss(row.uuid, row.name, facts.mask(facts.numbers_of(row))) for row in rows])
+    return Result(explanation, [Miss(row.uuid, row.name, facts.mask(facts.numbers_of(row))) for row in rows], {})
+
+
+def _of_rows(clauses: list[str], nodes: Iterable['_Node']) -> Result:
+    """Return the Result for a request with a topology. It needs the groups of each node."""
+    cells: dict[int, Counter[Cell]] = defaultdict(Counter)
+    misses: dict[int, list[Miss]] = defaultdict(list)
+    for node in nodes:
+        cells[node.mask][node.cell] += 1
+        if len(misses[node.mask]) < MAX_LISTED:
+            misses[node.mask].append(Miss(node.uuid, node.name, node.mask))
+    explanation = Explanation(clauses, Counter({mask: numbers.total() for mask, numbers in cells.items()}))
+    nearest = [miss for mask in explanation.near_misses() for miss in misses[mask]]
+    return Result(explanation, nearest[:MAX_LISTED], cells)
 
 
 def rejections(context: Context, node_request: NodeRequest, instance: str | None = None) -> dict[str, list[str]]:
@@ -89,9 +127,22 @@ def rejections(context: Context, node_request: NodeRequest, instance: str | None
     """
     with context.read() as connection:
         facts = _Facts(context, connection, node_request, instance)
-        rows = connection.execute(sa.select(facts.inner.c.uuid, *facts.numbers)).all()
+        nodes = list(facts.read(connection))
     explanation = Explanation(facts.clauses, Counter())
-    return {uuid: explanation.names(facts.mask(tuple(numbers))) for uuid, *numbers in rows}
+    return {node.uuid: explanation.names(node.mask) for node in nodes}
+
+
+class _Node(NamedTuple):
+    """A node.
+
+    :ivar mask: mask of the clauses that it fails.
+    :ivar cell: its group for each policy of a topology.
+    """
+
+    uuid: str
+    name: str | None
+    mask: int
+    cell: Cell
 
 
 class _Group(NamedTuple):
@@ -177,7 +228,9 @@ class _Facts:
         conditions = node_request.considered(context, by_set)
         flags |= _expectations(connection, conditions)
         flags |= _of_class(connection, node_request)
-        self.clauses = [*self._of_traits.names, *flags]
+        self._policies = node_request.topology
+        self._places = {policy.clause: place for place, policy in enumerate(self._policies)}
+        self.clauses = [*self._of_traits.names, *flags, *self._places]
         # The first list is for statements about all nodes, the second one for statements about few nodes.
         self._flags = list((flags | _as_sets(instance)).values())
         self._flags_of_few = list(flags.values())
@@ -248,6 +301,18 @@ class _Facts:
             both = row[0]
             found = (both & (1 << flags) - 1, both >> flags) if in_one else tuple(row[:-3])
             yield _Group(found, *row[-3:])
+
+    def read(self, connection: sa.Connection) -> Iterator[_Node]:
+        """Yield all nodes, in the order of their ids."""
+        columns = (self.inner.c.uuid, self.inner.c.name, *node_groups.columns(self._policies), *self.numbers)
+        statement = sa.select(*columns).join_from(self.inner, tables.nodes, tables.nodes.c.id == self.inner.c.id)
+        first_bit = len(self.clauses) - len(self._places)
+        for row in connection.execute(statement.order_by(self.inner.c.id)):
+            cell = node_groups.cell(self._policies, row)
+            mask = self.mask(tuple(row[2 + len(cell) :]))
+            for bit, place in enumerate(self._places.values(), first_bit):
+                mask |= (cell[place] is None) << bit
+            yield _Node(row.uuid, row.name, mask, cell)
 
     def nodes_with(self, ranking: Sequence[_Numbers], node_ids: range) -> sa.Select:
         """Return the SELECT of the id, uuid, name and numbers of the first MAX_LISTED nodes with some numbers.

@@ -11,7 +11,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.inventory.core import node_filters, trait_filters
 from ironic_traits.inventory.search import node_index
-from ironic_traits.inventory.search.capacity import Nodes
+from ironic_traits.inventory.search.index_nodes import Nodes
 from ironic_traits.matching.traits import Filter
 from ironic_traits.resources.nodes import NODES
 

@@ -5,7 +5,7 @@ are of one moment. The index has no sets for lists of nodes, or for most filters
 a statement for those requests.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -14,10 +14,11 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.inventory.core import eligibility, mismatches, node_consumers
 from ironic_traits.inventory.search import node_index
-from ironic_traits.inventory.search.capacity import Nodes
+from ironic_traits.inventory.search.index_nodes import Nodes
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation
+from ironic_traits.matching.group_explanations import MaskedCells
 
 #: Minimum number of nodes for which a process makes the index for explanations. For fewer, the statement is as quick.
 MIN_NODES = 2000
@@ -37,10 +38,15 @@ class Miss(NamedTuple):
 
 
 class Result(NamedTuple):
-    """An explanation, and the nodes that fail the fewest clauses, the nearest first: MAX_LISTED at most."""
+    """An explanation.
+
+    :ivar misses: the nodes that fail the fewest clauses, the nearest first: MAX_LISTED at most.
+    :ivar cells: the cells of nodes by their masks, for a request with a topology.
+    """
 
     explanation: Explanation
     misses: list[Miss]
+    cells: MaskedCells
 
 
 def explain(context: Context, node_request: NodeRequest, instance: str | None) -> Result | None:
@@ -59,7 +65,8 @@ def explain(context: Context, node_request: NodeRequest, instance: str | None) -
         fulfilled = [members for _, members in clauses]
         failing = bitsets.failing(considered, fulfilled, view.size)
         explanation = Explanation([name for name, _ in clauses], failing)
-        return Result(explanation, _misses(nodes, explanation, considered, fulfilled))
+        cells = _cells(nodes, node_request, failing, considered, fulfilled) if node_request.topology else {}
+        return Result(explanation, _misses(nodes, explanation, considered, fulfilled), cells)
 
 
 def prepare(context: Context, node_request: NodeRequest, considered: int) -> None:
@@ -92,6 +99,9 @@ def _clauses(
         yield f'eligible:{clause.name}', nodes.all & ~(nodes.view.unavailable(clause.name) & ~own)
     if nodes.view.unavailable('expectation') & nodes.all:
         yield from _expectations(nodes, node_request.considered(context))
+    groups = nodes.view.groups([policy.key for policy in node_request.topology])
+    for name, place in {policy.clause: place for place, policy in enumerate(node_request.topology)}.items():
+        yield name, nodes.all & ~bitsets.from_positions(groups.without(place), nodes.view.size)
 
 
 def _own(nodes: Nodes, instance: str | None) -> int:
@@ -120,11 +130,24 @@ def _misses(nodes: Nodes, explanation: Explanation, considered: int, fulfilled: 
     """Return the nodes that fail the fewest clauses, the fewest first."""
     masks: dict[int, int] = {}
     for mask in explanation.near_misses():
-        alike = considered
-        for bit, members in enumerate(fulfilled):
-            alike &= ~members if mask >> bit & 1 else members
+        alike = _alike(mask, considered, fulfilled)
         masks |= dict.fromkeys(nodes.view.ids(alike, MAX_LISTED - len(masks)), mask)
     columns = tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.name
     rows = nodes.view.connection.execute(sa.select(*columns).where(tables.nodes.c.id.in_(masks)))
     by_id = {row.id: Miss(row.uuid, row.name, masks[row.id]) for row in rows}
     return [by_id[node_id] for node_id in masks]
+
+
+def _cells(
+    nodes: Nodes, node_request: NodeRequest, masks: Iterable[int], considered: int, fulfilled: Sequence[int]
+) -> MaskedCells:
+    groups = nodes.view.groups([policy.key for policy in node_request.topology])
+    return {mask: groups.cells_of(_alike(mask, considered, fulfilled)) for mask in masks}
+
+
+def _alike(mask: int, considered: int, fulfilled: Sequence[int]) -> int:
+    """Return the set of the nodes that fail the clauses in a mask, and no others."""
+    alike = considered
+    for bit, members in enumerate(fulfilled):
+        alike &= ~members if mask >> bit & 1 else members
+    return alike

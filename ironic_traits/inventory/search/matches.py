@@ -17,13 +17,16 @@ from ironic_traits.db.statements.annotations import Columns, Condition
 from ironic_traits.inventory.core import node_filters, trait_filters
 from ironic_traits.inventory.core.eligibility import ELIGIBLE
 from ironic_traits.inventory.core.mirror_exclusions import Exclusions
+from ironic_traits.inventory.search import node_groups
 from ironic_traits.matching.requests import Request
+from ironic_traits.matching.topology import Policy
 
 #: How many nodes of the client's list are read first, and the factor by which each further read is larger.
 _FIRST, _GROWTH = 16, 4
 #: Maximum number of characters of a filter's value in the name of a clause.
 _MAX_VALUE_LENGTH = 80
 _COLUMNS = (tables.nodes.c.id, tables.nodes.c.uuid)
+_SHOWN = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.resource_class, trait_filters.JOINED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +38,7 @@ class NodeRequest:
     :ivar filters: {filter: value}, as for ``node_filters.conditions``.
     :ivar idents: (uuid or name, …) of the nodes to choose from, the best first; None for all nodes.
     :ivar excluded: the mirrored nodes that cannot be held in their cloud; None if the request ignores this.
+    :ivar topology: policies about the groups of the nodes (``matching.topology``).
     """
 
     grant: Grant
@@ -42,11 +46,12 @@ class NodeRequest:
     filters: dict[str, Any] = dataclasses.field(default_factory=dict)
     idents: tuple[str, ...] | None = None
     excluded: Exclusions | None = None
+    topology: tuple[Policy, ...] = ()
 
     @property
     def is_a_list(self) -> bool:
         """Whether the request is a list of nodes and nothing else."""
-        return self.idents is not None and not self.filters and self.request.is_empty
+        return self.idents is not None and not (self.filters or self.topology) and self.request.is_empty
 
     def conditions_by_clause(self) -> dict[str, Condition]:
         """Return the conditions that are not about traits: {name of the clause: condition on nodes}."""
@@ -96,10 +101,15 @@ def find(context: Context, node_request: NodeRequest, limit: int) -> Sequence[sa
     :returns: [row with ``uuid``, ``name``, ``resource_class`` and ``traits`` (a sorted list), …]: by score, then in
         the order of creation.
     """
-    columns = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.resource_class, trait_filters.JOINED)
     with context.read() as connection:
-        statement = node_request.select(context, connection.dialect.name, columns).where(ELIGIBLE)
+        statement = node_request.select(context, connection.dialect.name, _SHOWN).where(ELIGIBLE)
         return connection.execute(statement.order_by(*_order(node_request.request)).limit(limit)).all()
+
+
+def of_uuids(context: Context, uuids: Collection[str]) -> Sequence[sa.Row]:
+    """Return the nodes with some uuids: [row as from ``find``, …]."""
+    with context.read() as connection:
+        return connection.execute(sa.select(*_SHOWN).where(tables.nodes.c.uuid.in_(uuids))).all()
 
 
 def absent_traits(context: Context, node_request: NodeRequest) -> list[list[str]]:
@@ -164,13 +174,29 @@ def matching(
     return set(connection.scalars(statement))
 
 
+def grouped(context: Context, connection: sa.Connection, node_request: NodeRequest, free: Condition) -> list[sa.Row]:
+    """Return all nodes that match a request with a topology, as ``candidates`` does.
+
+    :returns: [row with ``id``, ``uuid``, ``score`` and ``node_groups.columns``, …].
+    """
+    columns = (*_COLUMNS, *node_groups.columns(node_request.topology))
+    preferred, idents = node_request.request.preferred, node_request.idents
+    statement = node_request.select(context, connection.dialect.name, columns).where(free).order_by(tables.nodes.c.id)
+    if idents is None:
+        rows = connection.execute(statement.add_columns(_score(preferred).label('score'))).all()
+        return sorted(rows, key=lambda row: -row.score)
+    # By id, because the list may name a node twice: by name and by uuid.
+    return list({row.id: row for row in _of_list(connection, statement, idents, preferred)}.values())
+
+
 def _of_list(
     connection: sa.Connection, statement: sa.Select, idents: Sequence[str], preferred: Mapping[str, int] | None = None
 ) -> list[sa.Row]:
     """Return the rows of a statement that are in a list of nodes: by score, then in the order of the list."""
-    score = _score(preferred) if preferred else sa.literal(0)
     rows = connection.execute(
-        statement.add_columns(tables.nodes.c.name, score.label('score')).where(node_filters.among(idents))
+        statement.add_columns(tables.nodes.c.name, _score(preferred or {}).label('score')).where(
+            node_filters.among(idents)
+        )
     ).all()
     # Reversed, so that the first position of an ident counts.
     positions = {ident: number for number, ident in reversed(list(enumerate(idents)))}
@@ -187,11 +213,13 @@ def _order(request: Request) -> Columns:
 
 def _score(preferred: Mapping[str, int]) -> sa.ColumnElement[int]:
     """Return the SQL expression of a node's score: the sum of the weights of the preferred traits that it carries."""
+    if not preferred:
+        return sa.literal(0)
     weight = sa.case(preferred, value=tables.node_traits.c.trait, else_=0)
-    score = sa.select(sa.func.sum(weight)).where(
+    total = sa.select(sa.func.sum(weight)).where(
         tables.node_traits.c.node_id == tables.nodes.c.id, tables.node_traits.c.trait.in_(sorted(preferred))
     )
-    return sa.func.coalesce(score.correlate(tables.nodes).scalar_subquery(), 0)
+    return sa.func.coalesce(total.correlate(tables.nodes).scalar_subquery(), 0)
 
 
 @functools.lru_cache(maxsize=256)

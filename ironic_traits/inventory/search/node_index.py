@@ -20,6 +20,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.failover import outage
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.inventory.core import eligibility
+from ironic_traits.inventory.search.node_groups import Groups
 from ironic_traits.inventory.search.node_sets import STATEMENT, NodeSets
 from ironic_traits.matching import bitsets
 
@@ -56,6 +57,7 @@ class View:
     def __init__(self, connection: sa.Connection, nodes: NodeSets) -> None:
         self.connection = connection
         self.expired = 0
+        self._nodes = nodes
         self._sets = nodes.sets
         self._position = nodes.position
         self._ids = nodes.ids
@@ -107,6 +109,14 @@ class View:
         :param limit: maximum number of ids.
         """
         return [self._ids[position] for position in itertools.islice(bitsets.positions(nodes), limit)]
+
+    def groups(self, keys: Sequence[str]) -> Groups:
+        """Return the groups of all nodes for some keys of a topology."""
+        return self._nodes.groups(self.connection, tuple(keys))
+
+    def named(self, positions: Iterable[int]) -> list[tuple[int, str]]:
+        """Return the id and the uuid of the nodes at some positions."""
+        return [(self._ids[position], self._nodes.uuid(position)) for position in positions]
 
     @property
     def size(self) -> int:
@@ -243,7 +253,7 @@ class NodeIndex:
             uuids = sorted(news.uuids)
             for begin in range(0, len(uuids), _BATCH):
                 batch = uuids[begin : begin + _BATCH]
-                nodes.update(batch, connection.execute(STATEMENT.where(tables.nodes.c.uuid.in_(batch))).all())
+                nodes.update(batch, connection.execute(nodes.statement.where(tables.nodes.c.uuid.in_(batch))).all())
         self._nodes, self._seen = nodes, news.seen
         return nodes
 

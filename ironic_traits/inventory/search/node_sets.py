@@ -3,6 +3,7 @@
 ``inventory.search.node_index`` reads the nodes from the database, and keeps the sets up to date.
 """
 
+import itertools
 import struct
 import uuid
 from array import array
@@ -14,7 +15,10 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.statements.types import names_in
 from ironic_traits.inventory.core import eligibility, mismatches, node_consumers, trait_filters
-from ironic_traits.matching import bitsets
+from ironic_traits.inventory.search import node_groups
+from ironic_traits.inventory.search.node_groups import Groups
+from ironic_traits.matching import bitsets, topology
+from ironic_traits.matching.group_limits import Cell
 from ironic_traits.resources.nodes import NODES
 
 #: Maximum number of uuids whose positions are looked up one by one. For more, one pass over all positions is quicker.
@@ -24,6 +28,9 @@ COLUMNS = tuple(name for name in NODES.facets if name != 'maintenance')
 #: Reasons why a node is not free, in the order in which ``eligibility.refusal`` names them. For "reserved", the index
 #: has all nodes with a reservation, live or expired.
 REASONS = tuple(clause.name for clause in eligibility.CLAUSES)
+_REASONS = tuple(('reason', name) for name in REASONS)
+#: Maximum number of different keys of topologies for which the groups of all nodes are kept.
+_MAX_GROUPS = 8
 #: Names of the set of all nodes, and of the set of children.
 ALL, CHILDREN = 'all', 'children'
 _FOREIGN = tables.resource_provider_traits.c.resource_provider_id
@@ -72,6 +79,10 @@ class NodeSets:
         self._uuids, self._living = bytearray(), bytearray()
         #: {id: position} of *late* nodes: after the first node that was added after one with a higher id.
         self._late: dict[int, int] = {}
+        #: For each position: the hash of the names of the node's sets, without REASONS. Most writes change only these.
+        self._hashes = array('q')
+        #: {keys of a topology: Groups}, the one that was used last at the end.
+        self._groups: dict[tuple[str, ...], Groups] = {}
 
     def position(self, node_id: int) -> int | None:
         """Return the position of a node; None if it was not added."""
@@ -81,27 +92,87 @@ class NodeSets:
         place = bisect_left(self.ids, node_id, hi=self._ordered)
         return place if place < self._ordered and self.ids[place] == node_id else None
 
+    def uuid(self, position: int) -> str:
+        """Return the uuid of the node at a position."""
+        return str(uuid.UUID(bytes=bytes(self._uuids[16 * position : 16 * position + 16])))
+
     @property
     def _ordered(self) -> int:
         """The number of ids that are sorted. From the first late node on, all nodes are in ``_late``."""
         return len(self.ids) - len(self._late)
 
+    @property
+    def statement(self) -> sa.Select:
+        """The SELECT of the columns that ``add`` and ``update`` need, of all nodes."""
+        return STATEMENT.add_columns(*node_groups.further_columns(self._groups, STATEMENT))
+
     def add(self, rows: Sequence[sa.Row]) -> None:
         """Put nodes into the sets that fit their current rows.
 
-        :param rows: rows of STATEMENT.
+        :param rows: rows of ``statement``.
         """
         changed: dict[int, list[Hashable]] = {}
+        with_other_reasons: dict[int, list[Hashable]] = {}
         for row in rows:
             position = self.position(row.id)
-            changed[self._append(row) if position is None else position] = list(_names(row))
+            if position is None:
+                position = self._append(row)
+            names, reasons = list(_names(row)), list(_reasons(row))
+            key = hash(tuple(names))
+            if self._hashes[position] == key:
+                with_other_reasons[position] = reasons
+            else:
+                changed[position] = [*names, *reasons]
+                self._hashes[position] = key
+            for groups in self._groups.values():
+                groups.set(position, node_groups.cell_of(groups.keys, row))
         self.sets.replace(changed, len(self.ids))
+        self.sets.replace(with_other_reasons, len(self.ids), _REASONS)
+
+    def groups(self, connection: sa.Connection, keys: tuple[str, ...]) -> Groups:
+        """Return the groups of all nodes for some keys of a topology.
+
+        :param connection: on the snapshot of which the sets are.
+        """
+        groups = self._groups.pop(keys, None)
+        if groups is None:
+            groups = Groups(keys, self._cells(connection, keys))
+        while len(self._groups) >= _MAX_GROUPS:
+            self._groups.pop(next(iter(self._groups)))
+        self._groups[keys] = groups
+        return groups
+
+    def _cells(self, connection: sa.Connection, keys: Sequence[str]) -> Iterator[Cell]:
+        """Return the cell of the node at each position: the values of the keys."""
+        if not keys:
+            return itertools.repeat((), len(self.ids))
+        return zip(*(self._values(connection, key) for key in keys), strict=True)
+
+    def _values(self, connection: sa.Connection, key: str) -> list[str | None]:
+        """Return the group of the node at each position, for a key."""
+        values: list[str | None] = [None] * len(self.ids)
+        beginning = topology.prefix(key)
+        if beginning is None:
+            column = node_groups.column(key)
+            for node_id, value in connection.execute(sa.select(tables.nodes.c.id, column)):
+                if (position := self.position(node_id)) is not None:
+                    values[position] = topology.group(key, value)
+            return values
+        twice: list[int] = []
+        for name in [each[1] for each in self.sets if isinstance(each, tuple) and each[0] == 'trait']:
+            for position in bitsets.positions(self.sets.get(('trait', name))) if name.startswith(beginning) else ():
+                if values[position] is not None:
+                    twice.append(position)
+                values[position] = name
+        for position in twice:
+            values[position] = None
+        return values
 
     def update(self, uuids: Collection[str], rows: Sequence[sa.Row]) -> None:
         """Update the sets after nodes were written.
 
         :param uuids: uuids of these nodes.
-        :param rows: rows of STATEMENT, of the nodes that exist now.
+        :param rows: rows of ``statement``, of the nodes that exist now.
         """
         # A node may have been deleted, and created again with the same uuid. Then it has a new id without a position,
         # and the old position is cleared.
@@ -113,6 +184,8 @@ class NodeSets:
         if self._late or (self.ids and self.ids[-1] > row.id):
             self._late[row.id] = position
         self.ids.append(row.id)
+        # No node has this hash: it is in the set ALL.
+        self._hashes.append(hash(()))
         self._uuids += uuid.UUID(row.uuid).bytes
         self._living.append(1)
         return position
@@ -123,6 +196,9 @@ class NodeSets:
         self.sets.replace({position: () for position in positions}, len(self.ids))
         for position in positions:
             self._living[position] = 0
+            self._hashes[position] = hash(())
+            for groups in self._groups.values():
+                groups.set(position, (None,) * len(groups.keys))
         self.deleted += len(positions)
 
     def _positions(self, keys: Collection[bytes]) -> Iterable[int]:
@@ -140,7 +216,7 @@ class NodeSets:
 
 
 def _names(row: sa.Row) -> Iterator[Hashable]:
-    """Yield the names of the sets that a node belongs to."""
+    """Yield the names of the sets that a node belongs to, without those of REASONS."""
     yield ALL
     if row.parent_node is not None:
         yield CHILDREN
@@ -152,6 +228,10 @@ def _names(row: sa.Row) -> Iterator[Hashable]:
         yield 'foreign', name
     for name in row.aggregates:
         yield 'aggregate', name
+
+
+def _reasons(row: sa.Row) -> Iterator[Hashable]:
+    """Yield the names of the sets of REASONS that a node belongs to."""
     for clause in eligibility.CLAUSES:
         if clause.is_failed(row):
             yield 'reason', clause.name

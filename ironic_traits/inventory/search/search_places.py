@@ -87,7 +87,7 @@ class Places:
 
 def are_taken_in_turn(node_request: NodeRequest) -> bool:
     """Whether all matching nodes are equally good, so that requests take them in turn."""
-    return node_request.idents is None and not node_request.request.preferred
+    return node_request.idents is None and not (node_request.request.preferred or node_request.topology)
 
 
 def _key(node_request: NodeRequest) -> Hashable:

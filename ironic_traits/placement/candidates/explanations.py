@@ -24,7 +24,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements import masks
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.inventory.search import node_sets
-from ironic_traits.inventory.search.capacity import Figures, Nodes
+from ironic_traits.inventory.search.index_nodes import Figures, Nodes
 from ironic_traits.inventory.search.node_index import View
 from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ironic_traits.api.v1.protocol import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
-from ironic_traits.inventory.search.capacity import Nodes
+from ironic_traits.inventory.search.index_nodes import Nodes
 from ironic_traits.matching.requests import understand
 from tests.conftest import empty
 from tests.functional.search.test_matches import NODE, TRAITS, allocate, fill, requests

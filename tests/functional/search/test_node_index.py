@@ -14,7 +14,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.types import read_clock
 from ironic_traits.inventory.core import eligibility
 from ironic_traits.inventory.search import node_index, node_sets
-from ironic_traits.inventory.search.capacity import Nodes
+from ironic_traits.inventory.search.index_nodes import Nodes
 from tests.conftest import empty
 from tests.functional.search.test_matches import CLASSES, TRAITS
 from tests.support.client import Client

@@ -15,7 +15,7 @@ from ironic_traits.context import Grant
 from ironic_traits.db import tables
 from ironic_traits.inventory.core import trait_filters
 from ironic_traits.inventory.search import explanations, index_explanations
-from ironic_traits.inventory.search.capacity import Nodes
+from ironic_traits.inventory.search.index_nodes import Nodes
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching import rebuilds, traits
 from ironic_traits.matching.requests import Request

@@ -1,0 +1,143 @@
+"""The groups of nodes for the keys of a topology: in statements, and in the index of nodes."""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.db.statements.annotations import Columns
+from ironic_traits.db.statements.types import names_in
+from ironic_traits.matching import bitsets, topology
+from ironic_traits.matching.group_limits import Cell
+from ironic_traits.matching.topology import Policy
+
+#: Maximum number of sets of nodes whose numbers are kept.
+_MAX_COUNTED = 8
+
+
+def column(key: str) -> sa.ColumnElement[Any]:
+    """Return the column of nodes that ``topology.group`` needs for a key."""
+    beginning = topology.prefix(key)
+    if beginning is None:
+        return tables.nodes.c[key.partition('/')[0]]
+    names = sa.select(names_in(tables.node_traits.c.trait)).where(tables.node_traits.c.node_id == tables.nodes.c.id)
+    of_key = tables.node_traits.c.trait.startswith(beginning, autoescape=True)
+    return names.where(of_key).correlate(tables.nodes).scalar_subquery()
+
+
+def columns(policies: Sequence[Policy]) -> Columns:
+    """Return the columns of a SELECT from nodes that ``cell`` needs."""
+    return tuple(column(policy.key).label(f'group_{number}') for number, policy in enumerate(policies))
+
+
+def cell(policies: Sequence[Policy], row: sa.Row) -> Cell:
+    """Return the groups of a node, one for each policy.
+
+    :param row: row with ``columns``.
+    """
+    values = (getattr(row, f'group_{number}') for number in range(len(policies)))
+    return tuple(topology.group(policy.key, value) for policy, value in zip(policies, values, strict=True))
+
+
+def cell_of(keys: Sequence[str], row: sa.Row) -> Cell:
+    """Return the groups of a node, one for each key.
+
+    :param row: row with all traits of the node, and with ``further_columns``.
+    """
+    return tuple(topology.group(key, _value(key, row)) for key in keys)
+
+
+def _value(key: str, row: sa.Row) -> Any:
+    beginning = topology.prefix(key)
+    if beginning is None:
+        return getattr(row, key.partition('/')[0])
+    return [name for name in row.traits if name.startswith(beginning)]
+
+
+def further_columns(all_keys: Iterable[Sequence[str]], statement: sa.Select) -> Columns:
+    """Return the columns that ``cell_of`` needs for some keys, and that a SELECT does not have yet."""
+    fields = {key.partition('/')[0] for keys in all_keys for key in keys if topology.prefix(key) is None}
+    return tuple(tables.nodes.c[name] for name in sorted(fields - set(statement.selected_columns.keys())))
+
+
+class _Counted(NamedTuple):
+    """A set of nodes, and how many of them are in each group."""
+
+    nodes: int
+    numbers: list[int]
+
+
+class Groups:
+    """The groups of all nodes for some keys. They have numbers.
+
+    :param cells: the cell of the node at each position.
+    :ivar cells: [cell, …] in the order of their numbers.
+    :ivar members: [the positions of the nodes of a cell, …], in the same order.
+    """
+
+    def __init__(self, keys: tuple[str, ...], cells: Iterable[Cell]) -> None:
+        self.keys = keys
+        self.cells: list[Cell] = []
+        self.members: list[array[int]] = []
+        self._places: dict[Cell, int] = {}
+        #: The number of the cell of the node at each position.
+        self._numbers = array('I')
+        self._counted: list[_Counted] = []
+        for each in cells:
+            self.set(len(self._numbers), each)
+
+    def set(self, position: int, cell: Cell) -> None:
+        """Put a node into a cell."""
+        place = self._places.setdefault(cell, len(self.cells))
+        if place == len(self.cells):
+            self.cells.append(cell)
+            self.members.append(array('I'))
+        if position == len(self._numbers):
+            self._numbers.append(place)
+        elif self._numbers[position] == place:
+            return
+        else:
+            self.members[self._numbers[position]].remove(position)
+            self._numbers[position] = place
+        self.members[place].append(position)
+        self._counted = []
+
+    def counts(self, nodes: int) -> list[int]:
+        """Return how many nodes of a set are in each cell: [number, …].
+
+        Requests are often about nearly the same nodes. Therefore only the difference from an earlier set is counted.
+
+        :param nodes: set of nodes, as bits.
+        """
+        nearest = min(self._counted, key=lambda each: (each.nodes ^ nodes).bit_count(), default=None)
+        kept = self._counted[-_MAX_COUNTED + 1 :]
+        if nearest and (nearest.nodes ^ nodes).bit_count() * 4 <= nearest.nodes.bit_count():
+            kept = [each for each in self._counted if each is not nearest]
+            numbers = list(nearest.numbers)
+            for sign, some in ((1, nodes & ~nearest.nodes), (-1, nearest.nodes & ~nodes)):
+                for position in bitsets.positions(some):
+                    numbers[self._numbers[position]] += sign
+        else:
+            found = self._count(nodes)
+            numbers = [found[place] for place in range(len(self.cells))]
+        self._counted = [*kept, _Counted(nodes, numbers)]
+        return numbers
+
+    def cells_of(self, nodes: int) -> dict[Cell, int]:
+        """Return the number of nodes of a set in each cell, without zeros: {cell: number}. Nothing is kept."""
+        return {self.cells[place]: number for place, number in self._count(nodes).items()}
+
+    def without(self, place: int) -> Iterator[int]:
+        """Yield the positions of the nodes that have no group for a key.
+
+        :param place: the place of the key.
+        """
+        for cell, members in zip(self.cells, self.members, strict=True):
+            if cell[place] is None:
+                yield from members
+
+    def _count(self, nodes: int) -> Counter[int]:
+        return Counter(bitsets.members(nodes, self._numbers))
