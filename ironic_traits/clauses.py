@@ -18,6 +18,7 @@ _REQUIREMENTS = {
     'forbidden': 'does not have the trait {}',
     'resource_class': 'is of the class {}',
     'expect': f'is what {EXPECTED}',
+    'topology': 'is in one group of {}',
 }
 #: {eligibility clause: how to describe it}. Each is a condition that a node must meet to be reserved.
 _ELIGIBLE = {
@@ -70,12 +71,13 @@ def headline(explanation: Mapping[str, Any]) -> str:
 
 
 def sentences(explanation: Mapping[str, Any]) -> Iterator[str]:
-    """Generate a sentence for each requirement that rules out nodes, and for each set of requirements to drop."""
+    """Generate sentences: requirements that rule out nodes, the best groups, and sets of requirements to drop."""
     for each in rejecting(explanation):
         rejected, alone = each['rejected'], each['rejected_only']
         of_them = f'for {alone} of them ' if alone < rejected else ''
         only = f'; {of_them}it is the only reason' if alone else ''
         yield f'"{requirement(each["clause"])}" rules out {count(rejected)}{only}.'
+    yield from groups(explanation)
     yield from map(relaxation, explanation['relaxations'])
 
 
@@ -83,6 +85,34 @@ def relaxation(each: Mapping[str, Any]) -> str:
     """Return a sentence about a smallest set of requirements to drop so that nodes match."""
     dropped = ' and '.join(f'"{requirement(clause)}"' for clause in each['drop'])
     return f'Without {dropped}, {count(each["nodes"])} would match.'
+
+
+def groups(explanation: Mapping[str, Any]) -> Iterator[str]:
+    """Generate a sentence for each group, the best first: its nodes, and what to drop so that it has more."""
+    for each in explanation.get('topology', {}).get('groups', ()):
+        nodes, needed = each['nodes'], explanation['topology']['count']
+        number = f'{nodes} of {count(needed)}' if nodes < needed else count(nodes)
+        more = ''.join(f'; without {without(gain)} it has {gain["nodes"]}' for gain in each['relaxations'])
+        yield f'{group(each["groups"])} has {number}{more}.'
+
+
+def group(values: Mapping[str, Any]) -> str:
+    """Return the name of a group.
+
+    :param values: {key: value}; without a key, the nodes are chosen from all groups.
+    """
+    names = (
+        str(value) if key.startswith('trait:') else f'{key.rpartition("/")[2]} {value}' for key, value in values.items()
+    )
+    return ' with '.join(names) or 'The best choice'
+
+
+def without(each: Mapping[str, Any]) -> str:
+    """Return the requirements to drop from a group. A required trait is only named."""
+    kinds = (clause.partition(':') for clause in each['drop'])
+    return ' and '.join(
+        value if kind == 'required' else f'"{requirement(kind + colon + value)}"' for kind, colon, value in kinds
+    )
 
 
 def rejecting(explanation: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -6,6 +6,7 @@ const KINDS = {
   forbidden: 'lacks the trait',
   resource_class: 'is of the class',
   expect: 'is what the rule expects:',
+  topology: 'is in one group of',
 };
 const ELIGIBLE = {
   'provision state': 'is available',
