@@ -32,8 +32,9 @@ class Client(RuleRuns, Discoveries, Changes):
         """Hold a node for an instance.
 
         :param nodes: uuids or names of nodes to choose from, the preferred first; None for all that match ``request``.
-        :param request: requirements (as for ``match``), and ``expires_in`` or ``expires_at``.
-        :returns: the reservation.
+        :param request: requirements, ``topology`` and ``relative_to`` (as for ``match``), and ``expires_in`` or
+            ``expires_at``.
+        :returns: the reservation. With ``topology``, it has ``groups``, the groups of the node: {key: value}.
         :raises Failed: no node can be held (409); it has ``reasons`` or ``explanation``.
         """
         body = {'instance_uuid': instance_uuid, **_without_none(node_uuid=nodes), **request}
@@ -43,6 +44,10 @@ class Client(RuleRuns, Discoveries, Changes):
         self, instance_uuids: Sequence[str], nodes: Sequence[str] | None = None, **request: Any
     ) -> list[dict[str, Any]]:
         """Hold a node for each of several instances. If one cannot get a node, hold no nodes.
+
+        With ``topology``, the nodes are in one group, or in different groups::
+
+            client.reserve_all(instances, topology=[{'key': 'trait:CUSTOM_RACK_', 'policy': 'affinity'}])
 
         :param instance_uuids: uuids of the instances. The other arguments are those of ``reserve``.
         :returns: the reservations, in the order of the instances.
@@ -83,7 +88,9 @@ class Client(RuleRuns, Discoveries, Changes):
         """Find the nodes that match a request. With ``instance_uuid``, check the instance's own nodes instead.
 
         :param request: ``flavor``, ``image``, ``required``, ``required_any``, ``forbidden``, ``preferred``,
-            ``resource_class``, filters of nodes, ``limit``, ``explain``; ``instance_uuid``.
+            ``resource_class``, filters of nodes, ``limit``, ``explain``; ``instance_uuid``. For nodes relative to each
+            other: ``topology`` ([{'key': …, 'policy': …}, …]), ``relative_to`` (uuids of instances), and ``count``, the
+            number of nodes to choose.
         :returns: the response of POST /v1/matches.
         """
         return self.ask('POST', '/v1/matches', request)
@@ -92,8 +99,10 @@ class Client(RuleRuns, Discoveries, Changes):
         """Count the nodes that match flavors: how many are free, held, or not available.
 
         :param request: ``flavors`` ([{'name': …, 'extra_specs': {…}}, …]) or ``nova_flavors`` (names, or True for all);
-            ``without``, ``with`` and ``by``.
-        :returns: the response of POST /v1/capacity.
+            ``without``, ``with`` and ``by``. A flavor may have ``topology``, ``relative_to`` and ``count``, as for
+            ``match``.
+        :returns: the response of POST /v1/capacity. A flavor with ``topology`` has ``blocks``, how many groups of
+            ``count`` free nodes can be chosen at once, and ``largest_block``, the size of the largest one.
         """
         return self.ask('POST', '/v1/capacity', request)
 

@@ -1,7 +1,7 @@
 """openstack baremetal capacity"""
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -9,10 +9,12 @@ from cliff import columns
 from osc_lib import exceptions
 
 from ironic_traits import clauses, osc, yaml_documents
-from ironic_traits.osc import commands, node_selection, requests, trait_options
+from ironic_traits.osc import commands, node_selection, requests, topology, trait_options
 from ironic_traits.osc.option_types import nonempty
 
 _FIGURES = ('matching', 'free', 'held')
+#: Figures of flavors with a topology.
+_BLOCKS = ('blocks', 'largest_block')
 _COLUMNS = ('Matching', 'Free', 'Held', 'Unavailable')
 
 
@@ -27,6 +29,7 @@ class Capacity(commands.Lister):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_flavor_options(parser)
         requests.add_options(parser)
+        topology.add_options(parser, counted=True)
         parser.add_argument(
             '--without',
             metavar='<node>',
@@ -55,21 +58,25 @@ class Capacity(commands.Lister):
         response = osc.client(self.app).capacity(**body)
         for warning in response['warnings']:
             self.log.warning(warning)
+        blocks = [name for name in _BLOCKS if any(name in each for each in response['flavors'])]
+        labels = (*_COLUMNS, *(name.replace('_', ' ').title() for name in blocks))
         if not parsed_args.by:
-            return ('Flavor', *_COLUMNS), [(each['name'], *_cells(each)) for each in response['flavors']]
-        return ('Flavor', 'By', 'Value', *_COLUMNS), [
-            (each['name'], *row) for each in response['flavors'] for row in _rows(each)
+            return ('Flavor', *labels), [(each['name'], *_cells(each, blocks)) for each in response['flavors']]
+        return ('Flavor', 'By', 'Value', *labels), [
+            (each['name'], *row) for each in response['flavors'] for row in _rows(each, blocks)
         ]
 
 
 class Figure(columns.FormattableColumn):
-    """A number of nodes, and by how much it would change."""
+    """A number of nodes, and by how much it would change; None if there is no number."""
 
     def human_readable(self) -> str:
         number, difference = self._value
+        if number is None:
+            return ''
         return f'{number} ({difference:+})' if difference else str(number)
 
-    def machine_readable(self) -> int | dict[str, int]:
+    def machine_readable(self) -> int | dict[str, int] | None:
         number, difference = self._value
         return number if difference is None else {'now': number, 'difference': difference}
 
@@ -81,7 +88,7 @@ class Reasons(columns.FormattableColumn):
         words = ((Figure(figures).human_readable(), clauses.reason(code)) for code, figures in self._value.items())
         return ', '.join(map(' '.join, words))
 
-    def machine_readable(self) -> dict[str, int | dict[str, int]]:
+    def machine_readable(self) -> dict[str, int | dict[str, int] | None]:
         return {reason: Figure(figures).machine_readable() for reason, figures in self._value.items()}
 
 
@@ -103,7 +110,8 @@ def add_flavor_options(parser: argparse.ArgumentParser, required: bool = False) 
         '--flavors',
         metavar='<file>',
         type=nonempty,
-        help='Flavors in a file, YAML or JSON: {name: {extra spec: value}} ("-": stdin)',
+        help='Flavors in a file, YAML or JSON: {name: {extra spec: value}}, or {name: {extra_specs: {...}, '
+        'topology: [...], count: number}} ("-": stdin)',
     )
     return group
 
@@ -116,19 +124,26 @@ def flavors(app: Any, parsed: argparse.Namespace) -> dict[str, Any]:
     if parsed.flavors_from_nova is not None:
         return {'nova_flavors': parsed.flavors_from_nova or True}
     if parsed.flavors:
-        return {'flavors': [{'name': name, 'extra_specs': specs} for name, specs in _read(parsed.flavors).items()]}
-    return {'flavors': [{'name': parsed.flavor or 'request', **requests.request(app, parsed)}]}
+        return {'flavors': [_flavor(document) | {'name': name} for name, document in _read(parsed.flavors).items()]}
+    request = requests.request(app, parsed) | topology.request(parsed)
+    return {'flavors': [{'name': parsed.flavor or 'request', **request}]}
 
 
 def _check_flavor_options(parsed: argparse.Namespace) -> None:
     """Raise CommandError if the options both name flavors and state requirements."""
-    requirements = ', '.join(requests.used(parsed))
+    requirements = ', '.join(requests.used(parsed) + topology.used(parsed))
     options = {'--flavors': parsed.flavors, '--flavors-from-nova': parsed.flavors_from_nova}
     for option, value in options.items():
         if value is not None and requirements:
             raise exceptions.CommandError(
                 f'{requirements} cannot be used with {option}: each flavor has its own requirements.'
             )
+
+
+def _flavor(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a flavor of a file as a request. A flavor that has only extra specs has no lists and objects."""
+    is_request = any(isinstance(value, dict | list) for value in document.values())
+    return document if is_request else {'extra_specs': document}
 
 
 def _read(path: str) -> dict[str, dict[str, Any]]:
@@ -159,15 +174,15 @@ def _what_if(parsed: argparse.Namespace) -> dict[str, Any]:
     return body | {'with': [each | traits for each in chosen]}
 
 
-def _rows(flavor: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _rows(flavor: Mapping[str, Any], blocks: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Generate the rows of a flavor: one for all nodes, and one for each group."""
-    yield '', '', *_cells(flavor)
+    yield '', '', *_cells(flavor, blocks)
     for by, groups in flavor['by'].items():
         for group in groups:
-            yield by, '-' if group['value'] is None else group['value'], *_cells(group)
+            yield by, '-' if group['value'] is None else group['value'], *_cells(group, blocks)
 
 
-def _cells(figures: Mapping[str, Any]) -> Iterator[columns.FormattableColumn]:
+def _cells(figures: Mapping[str, Any], blocks: Sequence[str]) -> Iterator[columns.FormattableColumn]:
     difference = figures.get('difference')
     for name in _FIGURES:
         yield Figure((figures[name], difference and difference[name]))
@@ -181,3 +196,5 @@ def _cells(figures: Mapping[str, Any]) -> Iterator[columns.FormattableColumn]:
             for reason in reasons
         }
     )
+    for name in blocks:
+        yield Figure((figures.get(name), difference and difference.get(name)))

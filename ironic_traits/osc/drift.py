@@ -31,6 +31,10 @@ class Drift(commands.Lister):
             rows = osc.client(self.app).firmware()
             return _FIRMWARE, [tuple(row[name.lower()] for name in _FIRMWARE) for row in rows]
         body = capacity.flavors(self.app, parsed_args)
+        for flavor in body.get('flavors', ()):
+            # Drift is about single nodes.
+            for name in ('topology', 'relative_to', 'count'):
+                flavor.pop(name, None)
         if parsed_args.images_from_glance:
             body['images'] = requests.images(self.app)
         response = osc.client(self.app).drift(**body)

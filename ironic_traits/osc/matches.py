@@ -7,7 +7,7 @@ from typing import Any
 from osc_lib.cli import format_columns
 
 from ironic_traits import clauses, osc
-from ironic_traits.osc import commands, explanations, requests
+from ironic_traits.osc import commands, explanations, requests, topology
 from ironic_traits.osc.explanations import Clauses
 
 _COLUMNS = ('UUID', 'Name', 'Resource Class', 'Traits')
@@ -28,6 +28,7 @@ class Match(commands.Lister):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         requests.add_options(parser)
+        topology.add_options(parser, counted=True)
         parser.add_argument('--limit', metavar='<limit>', type=int, help='Maximum number of nodes (default: 100)')
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument(
@@ -36,7 +37,7 @@ class Match(commands.Lister):
         mode.add_argument('--explain', action='store_true', help='Show why nodes do not match')
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
-        request = requests.request(self.app, parsed_args)
+        request = requests.request(self.app, parsed_args) | topology.request(parsed_args)
         if parsed_args.limit is not None:
             request['limit'] = parsed_args.limit
         if parsed_args.instance is not None:
@@ -54,8 +55,12 @@ class Match(commands.Lister):
             return _HELD, list(_held(response))
         if not response['nodes']:
             self._explain(client.match(**request | {'explain': True})['explanation'])
-        return _COLUMNS, [
-            (node['uuid'], node['name'], node['resource_class'], format_columns.ListColumn(node['traits']))
+        groups = ('Groups',) if parsed_args.topology else ()
+        return (*_COLUMNS, *groups), [
+            (
+                *(node['uuid'], node['name'], node['resource_class'], format_columns.ListColumn(node['traits'])),
+                *(format_columns.DictColumn(node['groups']) for _ in groups),
+            )
             for node in response['nodes']
         ]
 
@@ -77,7 +82,7 @@ class Match(commands.Lister):
     def _print_explanation(self, explanation: Mapping[str, Any], parsed_args: argparse.Namespace) -> None:
         output = self.app.stdout
         print(f'{clauses.headline(explanation)}.', file=output)
-        for table in (explanations.requirement_rows, explanations.nearest_rows):
+        for table in (explanations.requirement_rows, explanations.group_rows, explanations.nearest_rows):
             columns, rows = table(explanation)
             if rows:
                 self.formatter.emit_list(columns, rows, output, parsed_args)
@@ -99,6 +104,11 @@ def _explained(explanation: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     for clause in clauses.rejecting(explanation):
         yield 'rejected', Clauses([clause['clause']]), clause['rejected'], None
         yield 'rejected only', Clauses([clause['clause']]), clause['rejected_only'], None
+    for group in explanation.get('topology', {}).get('groups', ()):
+        name = clauses.group(group['groups'])
+        yield 'group', Clauses([]), group['nodes'], name
+        for relaxation in group['relaxations']:
+            yield 'group without', Clauses(relaxation['drop']), relaxation['nodes'], name
     for relaxation in explanation['relaxations']:
         yield 'without', Clauses(relaxation['drop']), relaxation['nodes'], None
     for miss in explanation['near_misses']:

@@ -74,20 +74,17 @@ def add(parser: argparse.ArgumentParser, *options: str, help: str | None, action
     parser.add_argument(*options, metavar='<trait>', nargs='+', action=action, default=[], help=help_text)
 
 
-def take_uuid(*lists: list[str]) -> str | None:
-    """Remove the first uuid from lists of traits, and return it.
+def take_uuids(*lists: list[str]) -> list[str]:
+    """Remove the uuids from lists of traits, and return them.
 
-    argparse takes a positional argument after a list of traits for one more trait.
+    argparse takes positional arguments after a list of traits for more traits.
 
     :param lists: lists of traits, changed in place.
-    :returns: the uuid; None if the lists have no uuid.
     """
+    uuids = [name for names in lists for name in names if uuidutils.is_uuid_like(name)]
     for names in lists:
-        for name in names:
-            if uuidutils.is_uuid_like(name):
-                names.remove(name)
-                return name
-    return None
+        names[:] = [name for name in names if name not in uuids]
+    return uuids
 
 
 def check_groups(groups: Sequence[Collection[str]], option: str, several: bool) -> None:

@@ -1,5 +1,6 @@
 """Fixtures that several modules use."""
 
+import contextlib
 import functools
 import json
 import pathlib
@@ -52,8 +53,30 @@ def own_server(request):
 @pytest.fixture(scope='module')
 def server(tmp_path_factory):
     """A running service with two nodes. One of them has CUSTOM_FAST."""
+    with _with_nodes(tmp_path_factory, {'one': ['CUSTOM_A', 'CUSTOM_FAST'], 'two': ['CUSTOM_A']}) as running:
+        yield running
+
+
+@pytest.fixture(scope='module')
+def racks(tmp_path_factory):
+    """A running service with nodes in two racks, and a node in none."""
+    nodes = {
+        **{'a1': ['CUSTOM_RACK_1', 'CUSTOM_FAST'], 'a2': ['CUSTOM_RACK_1', 'CUSTOM_FAST']},
+        **{'b1': ['CUSTOM_RACK_2', 'CUSTOM_FAST'], 'b2': ['CUSTOM_RACK_2'], 'b3': ['CUSTOM_RACK_2']},
+        'none': ['CUSTOM_FAST'],
+    }
+    with _with_nodes(tmp_path_factory, nodes) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def _with_nodes(tmp_path_factory, nodes):
+    """Run a service with available nodes.
+
+    :param nodes: {name: traits}.
+    """
     with ForkedServer(None, cwd=tmp_path_factory.mktemp('commands')) as running:
-        for name, traits in (('one', ['CUSTOM_A', 'CUSTOM_FAST']), ('two', ['CUSTOM_A'])):
+        for name, traits in nodes.items():
             http_client.make(running.base, name=name)
             http_client.ask(running.base, 'PUT', f'/v1/nodes/{name}/traits', {'traits': traits})
             for target, state in (('manage', 'manageable'), ('provide', 'available')):

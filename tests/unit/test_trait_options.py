@@ -104,8 +104,10 @@ def test_ambiguous_options(parse, text):
         parse(text)
 
 
-def test_a_uuid_after_a_list():
-    uuid, names = 'a8b2c1c0-0000-4000-8000-000000000001', ['CUSTOM_A']
-    assert trait_options.take_uuid(names) is None
-    names.append(uuid)
-    assert (trait_options.take_uuid([], names), names) == (uuid, ['CUSTOM_A'])
+def test_uuids_after_lists():
+    uuids, names, others = [f'a8b2c1c0-0000-4000-8000-00000000000{number}' for number in range(3)], ['A'], ['B']
+    assert trait_options.take_uuids(names, others) == []
+    names += uuids[:2]
+    others += uuids[2:]
+    assert trait_options.take_uuids([], names, others) == uuids
+    assert (names, others) == (['A'], ['B'])

@@ -30,6 +30,7 @@ RULE = {'name': 'a', 'actions': [{'op': 'fail', 'args': {'msg': '{inventory[cpu]
 #: {command of this package: arguments}. FILE is a file with a document, by its extension.
 COMMANDS = {
     'reservation create': (instance(1), '--trait', 'CUSTOM_FAST'),
+    'reservation group create': (instance(1), '--trait', 'CUSTOM_FAST'),
     'reservation list': (),
     'reservation show': (instance(9),),
     'reservation renew': (instance(9),),

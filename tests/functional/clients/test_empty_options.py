@@ -24,6 +24,8 @@ OPTIONS = [
     *('reservation list --node', 'reservation list --instance', f'reservation create {instance(1)} --trait'),
     *(f'reservation create {instance(1)} --trait CUSTOM_A --node', 'node deploy one --reservation'),
     *('inspection rule preview --all --node', 'inspection rule preview --all --without'),
+    *(f'match {option}' for option in ('--same', '--spread', '--prefer-same', '--prefer-spread', '--relative-to')),
+    *(f'reservation group create {instance(1)} {option}' for option in ('--trait', '--node', '--same')),
     'inspection rule apply --yes --nodes',
     *(f'discover {option}' for option in ('--range', '--file', '--user', '--resource-class')),
 ]
