@@ -8,6 +8,8 @@ from tests.support.cli import BAREMETAL, OPENSTACK, rows, run
 from tests.support.reservations import instance
 
 BOTH = pytest.mark.parametrize('prefix', [OPENSTACK, BAREMETAL], ids=['openstack', 'baremetal'])
+RACK = 'trait:CUSTOM_RACK_'
+FAST = ('--trait', 'CUSTOM_FAST')
 
 
 @pytest.fixture
@@ -75,3 +77,74 @@ def test_drift_is_about_single_nodes(racks, tmp_path, prefix):
     drift = rows(racks, *prefix, 'drift', '--flavors', path)
     assert [row for row in drift if row['Kind'] == 'flavor without nodes'] == []
     assert {row['Name'] for row in drift if row['Kind'] == 'node without flavor'} == {'b2', 'b3'}
+
+
+@BOTH
+def test_matches(racks, prefix):
+    match = (*prefix, 'match', *FAST)
+    matches = rows(racks, *match, '--same', RACK, '--count', '2')
+    assert {row['Name'] for row in matches} == {'a1', 'a2'}
+    assert [row['Groups'] for row in matches] == [{RACK: 'CUSTOM_RACK_1'}] * 2
+    assert f"{RACK}='CUSTOM_RACK_1'" in run(racks, *match, '--same', RACK, '--count', '2')
+    matches = rows(racks, *match, '--spread', RACK)
+    assert {row['Groups'][RACK] for row in matches} == {'CUSTOM_RACK_1', 'CUSTOM_RACK_2'}
+    assert len(rows(racks, *match, '--prefer-same', RACK, '--max-per-group', '1', '--count', '2')) == 2
+    assert len(rows(racks, *match, '--prefer-spread', RACK, '--count', '3')) == 3
+    assert 'Groups' not in rows(racks, *match)[0]
+
+
+def test_no_match_names_the_groups(racks):
+    match = (*BAREMETAL, 'match', *FAST, '--same', RACK, '--count', '3')
+    assert run(racks, *match) == ''
+    errors = run(racks, *match, stream='stderr')
+    first = errors.index('CUSTOM_RACK_1 has 2 of 3 nodes')
+    assert first < errors.index('CUSTOM_RACK_2 has 1 of 3 nodes; without CUSTOM_FAST it has 3.\n')
+    assert f'"is in one group of {RACK}" rules out 1 node; it is the only reason.\n' in errors
+
+
+def test_an_explanation_of_groups(racks):
+    match = (*BAREMETAL, 'match', *FAST, '--same', RACK, '--count', '3', '--explain')
+    printed = run(racks, *match)
+    assert '| Group         | Nodes (3 needed) | With fewer requirements |' in printed
+    assert '| CUSTOM_RACK_2 |                1 | 3 without CUSTOM_FAST   |' in printed
+    explained = rows(racks, *match)
+    assert {'Kind': 'group', 'Clauses': [], 'Nodes': 2, 'Name': 'CUSTOM_RACK_1'} in explained
+    row = {'Kind': 'group without', 'Clauses': ['required:CUSTOM_FAST'], 'Nodes': 3, 'Name': 'CUSTOM_RACK_2'}
+    assert row in explained
+
+
+@BOTH
+def test_reservations_in_one_rack(racks, held, prefix):
+    create = (*prefix, 'reservation', 'group', 'create', *FAST, '--same', RACK)
+    created = held(*create, instance(1), instance(2))
+    assert [row['Groups'] for row in created] == [{RACK: 'CUSTOM_RACK_1'}] * 2
+    errors = run(racks, *create, instance(3), instance(4), code=1)
+    assert '2 are needed' in errors
+    assert len(rows(racks, *prefix, 'reservation', 'list')) == 2
+
+
+def test_a_reservation_in_another_rack(racks, held):
+    create = (*BAREMETAL, 'reservation', 'create', *FAST)
+    assert 'groups' not in held(*create, '--node', 'a1', instance(1))
+    relative = ('--relative-to', instance(1))
+    assert held(*create, instance(2), '--spread', RACK, *relative)['groups'] == {RACK: 'CUSTOM_RACK_2'}
+    assert held(*create, instance(3), '--same', RACK, *relative)['groups'] == {RACK: 'CUSTOM_RACK_1'}
+
+
+@BOTH
+def test_blocks(racks, tmp_path, prefix):
+    capacity = (*prefix, 'capacity')
+    [row] = rows(racks, *capacity, '--same', RACK, '--count', '2')
+    assert (row['Blocks'], row['Largest Block']) == (2, 3)
+    assert 'Blocks' not in rows(racks, *capacity, *FAST)[0]
+    path, item = tmp_path / 'flavors.json', {'key': RACK, 'policy': 'affinity'}
+    extra_specs = {'trait:CUSTOM_FAST': 'required'}
+    flavors = {'rack': {'extra_specs': extra_specs, 'topology': [item], 'count': 2}, 'single': extra_specs}
+    path.write_text(json.dumps(flavors))
+    listed = rows(racks, *capacity, '--flavors', path)
+    assert [(row['Flavor'], row['Blocks'], row['Largest Block']) for row in listed] == [
+        ('rack', 1, 2),
+        ('single', None, None),
+    ]
+    [single] = [line for line in run(racks, *capacity, '--flavors', path).splitlines() if 'single' in line]
+    assert 'None' not in single
