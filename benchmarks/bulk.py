@@ -25,19 +25,21 @@ from ironic_traits.service import Service
 BATCH = 20000
 #: Shares of the nodes that are in the states of ``_state``, have a description, were changed, or are reserved.
 ACTIVE, MANAGEABLE, MAINTENANCE, DESCRIBED, CHANGED, RESERVED = 0.3, 0.05, 0.02, 0.1, 0.8, 0.02
+_AVAILABLE = {'provision_state': 'available', 'power_state': 'power off', 'maintenance': False}
 
 
-def fill(url, nodes, progress=lambda count: None):
+def fill(url, nodes, progress=lambda count: None, reserved=None):
     """Fill an empty database, whose schema is created if needed.
 
     :param url: SQLAlchemy URL.
     :param nodes: [(body of POST /v1/nodes, traits), …], an iterable. Their keys are those of the first one.
     :param progress: function that is called with the number of the nodes so far.
+    :param reserved: share of the nodes that are reserved. Then all are available. None for nodes in several states.
     """
     with contextlib.closing(Service(conf.make(['--database', url]))) as service:
         migrations.upgrade(service.database)
         nodes = iter(nodes)
-        template = _Template(service, next(nodes))
+        template = _Template(service, next(nodes), reserved)
         count = 1
         with _bulk(url) as insert:
             while batch := list(itertools.islice(nodes, BATCH)):
@@ -51,13 +53,17 @@ class _Template:
 
     :param service: ironic_traits.service.Service.
     :param first: (body, traits) of the node.
+    :param reserved: that of ``fill``.
     """
 
-    def __init__(self, service, first):
-        self._service, self._choose, self._start = service, random.Random(1), now()
+    def __init__(self, service, first, reserved):
+        self._service, self._choose, self._start, self._reserved = service, random.Random(1), now(), reserved
         application, (body, traits) = app.build(service), first
         _ask(application, 'POST', '/v1/nodes', body)
         _ask(application, 'PUT', f'/v1/nodes/{body["uuid"]}/traits', {'traits': traits})
+        if reserved is not None:
+            with service.write() as connection:
+                connection.execute(sa.update(tables.nodes).values(_AVAILABLE))
         with service.read() as connection:
             self._rows = {
                 table.name: dict(connection.execute(_all_columns(table)).mappings().one())
@@ -103,6 +109,8 @@ class _Template:
         return row
 
     def _state(self):
+        if self._reserved is not None:
+            return _AVAILABLE
         chance = self._choose.random()
         if chance < ACTIVE:
             instance = str(uuid.UUID(int=self._choose.getrandbits(128), version=4))
@@ -122,7 +130,7 @@ class _Template:
 
     def _is_reserved(self, node):
         free = node['provision_state'] == 'available' and not node['maintenance']
-        return free and self._choose.random() < RESERVED
+        return free and self._choose.random() < (RESERVED if self._reserved is None else self._reserved)
 
     def _reservation(self, node):
         row = {'id': node['id'], 'created_at': self._start, 'node_uuid': node['uuid'], 'uuid': node['uuid']}

@@ -83,13 +83,9 @@ class Running:
             self.sites['placement'] = _existing(arguments.placement, '') if arguments.placement else self._placement()
 
     def _ours(self, nodes):
-        self.url, port = self._server.create('ours'), servers.free_port()
+        self.url = self._server.create('ours')
         bulk.fill(self.url, nodes, lambda count: show(f'{count} of {self._count} nodes'))
-        options = ('--database', self.url, '--port', port, '--workers', self._arguments.workers, '--nostart-worker')
-        program = self._programs.start('ironic-traits-api', *options)
-        program.wait_for(f'http://127.0.0.1:{port}/v1')
-        _wait_until_idle(program.pid)
-        return _existing([f'http://127.0.0.1:{port}', program.pid])
+        return _existing(serve(self._programs, self.url, self._arguments.workers))
 
     def _ironic(self):
         show(f'copying {self._count} nodes to Ironic')
@@ -127,6 +123,22 @@ class Running:
         program.wait_for(f'http://127.0.0.1:{port}/traits')
         copies.to_placement(self.url, url)
         return _existing([f'http://127.0.0.1:{port}', program.pid], '')
+
+
+def serve(programs, url, workers):
+    """Start this service, and wait until it is idle.
+
+    :param programs: Programs.
+    :param url: URL of its database.
+    :param workers: number of its processes.
+    :returns: (URL, pid).
+    """
+    port = servers.free_port()
+    options = ('--database', url, '--port', port, '--workers', workers, '--nostart-worker')
+    program = programs.start('ironic-traits-api', *options)
+    program.wait_for(f'http://127.0.0.1:{port}/v1')
+    _wait_until_idle(program.pid)
+    return f'http://127.0.0.1:{port}', program.pid
 
 
 def _wait_until_idle(pid, seconds=2):
