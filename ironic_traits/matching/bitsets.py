@@ -14,6 +14,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 #: A set with fewer members than one in _SPARSE positions is stored as a list of positions, of 4 bytes each.
 _SPARSE = 32
 _POSITION = 'I'
+#: Number of adjacent positions whose sets are known together.
+_NEAR = 1 << 10
 #: Number of nodes whose masks are computed at once. It limits the number of masks, and so the memory.
 _CHUNK = 1 << 14
 _TRUTH = bytes.maketrans(b'01', b'\x00\x01')
@@ -119,6 +121,9 @@ class Bitsets:
     def __init__(self) -> None:
         self.size = 0
         self._sets: dict[Hashable, int | array] = {}
+        #: {position // _NEAR: names of the sets that have, or had, one of these positions}. There may be as many sets
+        #: as racks, so a change must not pass them all.
+        self._near: dict[int, set[Hashable]] = defaultdict(set)
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self._sets)
@@ -128,30 +133,30 @@ class Bitsets:
         members = self._sets.get(name, 0)
         return members if isinstance(members, int) else from_positions(members, self.size)
 
-    def replace(
-        self, changed: Mapping[int, Iterable[Hashable]], size: int, among: Iterable[Hashable] | None = None
-    ) -> None:
+    def replace(self, changed: Mapping[int, Iterable[Hashable]], size: int) -> None:
         """Put nodes into the sets that they belong to now, and into no others.
 
         :param changed: {position: names of the sets}.
         :param size: as the attribute.
-        :param among: the names of the sets that the nodes may have been in and are to leave; None for all sets.
         """
-        old = {position for position in changed if position < self.size}
-        self._remove(old, self._sets if among is None else among)
+        self._remove({position for position in changed if position < self.size})
         self.size = max(self.size, size)
         added: dict[Hashable, list[int]] = defaultdict(list)
         for position, names in changed.items():
+            near = self._near[position // _NEAR]
             for name in names:
                 added[name].append(position)
+                near.add(name)
         for name, members in added.items():
             self._add(name, members)
 
-    def _remove(self, changed: set[int], among: Iterable[Hashable]) -> None:
+    def _remove(self, changed: set[int]) -> None:
         if not changed:
             return
         mask = from_positions(changed, self.size)
-        for name in list(among):
+        for name in set[Hashable]().union(
+            *(self._near[place] for place in {position // _NEAR for position in changed})
+        ):
             members = self._sets.get(name, 0)
             if isinstance(members, int):
                 if members & mask:

@@ -1,6 +1,5 @@
 """/v1/reservations"""
 
-from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -153,7 +152,7 @@ def _show(row: sa.Row) -> dict[str, Any]:
     return {name: getattr(row, name) for name in FIELDS}
 
 
-def _add_groups(context: Context, policies: Sequence[Policy], shown: list[dict[str, Any]]) -> dict[str, Any]:
+def _add_groups(context: Context, policies: tuple[Policy, ...], shown: list[dict[str, Any]]) -> dict[str, Any]:
     """Add the groups of the nodes to reservations. Return {'topology': how far the nodes fulfil the policies}."""
     choice = group_search.of_nodes(context, policies, [reservation['node_uuid'] for reservation in shown])
     keys = [policy.key for policy in policies]

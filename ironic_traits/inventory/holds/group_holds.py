@@ -19,6 +19,7 @@ from ironic_traits.inventory.holds.reservations import held_elsewhere
 from ironic_traits.inventory.search import group_search, node_groups, related_nodes
 from ironic_traits.inventory.search.group_search import Free, GroupedNode
 from ironic_traits.inventory.search.matches import NodeRequest
+from ironic_traits.inventory.search.related_nodes import RelatedNodes
 
 
 class GroupChoice(NodeChoice):
@@ -83,9 +84,12 @@ class GroupChoice(NodeChoice):
         columns = (*columns, *node_groups.columns(policies))
         rows = free_nodes.read_taken(connection, self._chosen, conditions, columns)
         is_same = [node_groups.cell(policies, row) for row in rows] == [node.cell for node in self._chosen]
-        if not is_same or related_nodes.find(self.context, connection, policies, self._instances) != self._nodes:
+        if not is_same or (any(self._nodes) and self._read_related(connection) != self._nodes):
             raise Lost
         return rows
+
+    def _read_related(self, connection: sa.Connection) -> RelatedNodes:
+        return related_nodes.find(self.context, connection, self.request.topology, self._instances)
 
     def _lock(self, connection: sa.Connection) -> None:
         """Lock the chosen nodes, and the nodes that policies refer to.

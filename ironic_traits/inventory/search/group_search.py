@@ -5,8 +5,11 @@ taken of which groups, ``matching.group_choice`` decides.
 """
 
 import contextlib
+import functools
+import itertools
+import operator
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import sqlalchemy as sa
@@ -22,7 +25,7 @@ from ironic_traits.inventory.search.node_index import View
 from ironic_traits.matching import topology
 from ironic_traits.matching.group_choice import Situation
 from ironic_traits.matching.group_limits import Cell
-from ironic_traits.matching.topology import FULLEST, Policy, Report
+from ironic_traits.matching.topology import AFFINITY, FULLEST, Policy, Report
 
 _Numbers = Sequence[Mapping[str, int]]
 
@@ -69,30 +72,49 @@ class _Candidates(Protocol):
     def place(self, cell: Cell) -> Any:
         """Return a sort key that decides between equal cells."""
 
+    def best(self, count: int) -> dict[Cell, int]:
+        """Return {cell: number of nodes} of the best cell with enough nodes; {} if it is not known quickly."""
+
 
 class Search:
     """The free nodes that match a request, at one moment.
 
-    :ivar situation: Situation: the nodes by groups. Nodes without a group for one of the policies are left out.
+    :param count: number of nodes that are needed, of which scores are added.
     """
 
     def __init__(self, policies: Sequence[Policy], candidates: _Candidates, related: _Numbers, count: int) -> None:
-        self._candidates = candidates
-        preferring = ((place, policy.prefer) for place, policy in enumerate(policies))
+        self._policies, self._candidates, self._related, self._count = policies, candidates, related, count
+
+    def largest(self) -> int:
+        """Return the largest number of nodes that can be chosen at once."""
+        return self._situation.largest()
+
+    def choose(self, count: int) -> list[GroupedNode]:
+        """Return the best choice of some nodes; [] if there is none."""
+        # With affinity for the only key, a choice is of one cell. If the best one is enough, the others do not matter.
+        best = self._candidates.best(count) if self._is_of_one_cell else {}
+        chosen = Situation(self._policies, best, self._related).choose(count) or self._situation.choose(count)
+        return [node for cell, number in (chosen or {}).items() for node in self._candidates.nodes(cell, number)]
+
+    @property
+    def _is_of_one_cell(self) -> bool:
+        names = {policy.name for policy in self._policies}
+        return AFFINITY in names and len({policy.key for policy in self._policies}) == 1
+
+    @functools.cached_property
+    def _situation(self) -> Situation:
+        """The nodes by groups, the best cells first. Nodes without a group for one of the policies are left out."""
+        candidates = self._candidates
+        preferring = ((place, policy.prefer) for place, policy in enumerate(self._policies))
         shares = [(place, prefer, candidates.shares(place)) for place, prefer in preferring if prefer]
-        scores = candidates.scores(count)
+        scores = candidates.scores(self._count)
 
         def rank(cell: Cell) -> Any:
             preferred = tuple(groups[cell[place]].rank(prefer) for place, prefer, groups in shares)
             return preferred, -scores.get(cell, 0), candidates.place(cell)
 
         cells = {cell: number for cell, number in candidates.cells.items() if number and None not in cell}
-        self.situation = Situation(policies, {cell: cells[cell] for cell in sorted(cells, key=rank)}, related)
-
-    def choose(self, count: int) -> list[GroupedNode]:
-        """Return the best choice of some nodes; [] if there is none."""
-        chosen = self.situation.choose(count) or Counter()
-        return [node for cell, number in chosen.items() for node in self._candidates.nodes(cell, number)]
+        return Situation(self._policies, {cell: cells[cell] for cell in sorted(cells, key=rank)}, self._related)
 
 
 class Choice(NamedTuple):
@@ -113,12 +135,12 @@ def find(context: Context, node_request: NodeRequest, count: int | None, limit: 
     with context.read() as connection:
         related = related_nodes.read(context, connection, policies).numbers(policies)
     with search(context, node_request, related, count or limit) as found:
-        number = min(limit, found.situation.largest()) if count is None else count
-        nodes = found.choose(number)
+        number = min(limit, found.largest()) if count is None else count
+        nodes = found.choose(number) if number else []
     return Choice(nodes, _reports(policies, related, [node.cell for node in nodes]))
 
 
-def of_nodes(context: Context, policies: Sequence[Policy], uuids: Collection[str]) -> Choice:
+def of_nodes(context: Context, policies: tuple[Policy, ...], uuids: Collection[str]) -> Choice:
     """Return nodes as a Choice."""
     columns = (tables.nodes.c.id, tables.nodes.c.uuid, *node_groups.columns(policies))
     with context.read() as connection:
@@ -182,13 +204,38 @@ class _Indexed:
         self._view, self._nodes, self._request = view, nodes, node_request
         self._free = nodes.matching(node_request) & nodes.free & ~view.of_ids(busy)
         self._groups = view.groups([policy.key for policy in node_request.topology])
-        numbers = self._groups.counts(self._free)
-        self.cells = {cell: number for cell, number in zip(self._groups.cells, numbers, strict=True) if number}
+        self._numbers = list(self._groups.counts(self._free))
+        for place in self._groups.incomplete:
+            self._numbers[place] = 0
+
+    @property
+    def cells(self) -> dict[Cell, int]:
+        return {cell: number for cell, number in zip(self._groups.cells, self._numbers, strict=True) if number}
 
     def shares(self, place: int) -> dict[str | None, Share]:
-        considered = self._nodes.considered({})
-        both = (self._groups.counts(considered & self._nodes.free), self._groups.counts(considered))
+        both = self._free_and_all()
         return _shares((cell[place], free, every) for cell, free, every in zip(self._groups.cells, *both, strict=True))
+
+    def _free_and_all(self) -> tuple[list[int], list[int]]:
+        """Return the numbers of free nodes and of all nodes in each cell."""
+        considered = self._nodes.considered({})
+        return self._groups.counts(considered & self._nodes.free), self._groups.counts(considered)
+
+    def best(self, count: int) -> dict[Cell, int]:
+        prefer = next((policy.prefer for policy in self._request.topology if policy.prefer), None)
+        if self._request.request.preferred:
+            return {}
+        ranks: list[Iterable[Any]] = [self._groups.cells]
+        if prefer:
+            # As ``Share.rank``. There may be many thousand groups, so no Python code runs for each.
+            free, every = self._free_and_all()
+            shares = map(operator.truediv, free, map(max, every, itertools.repeat(1)))
+            both = [shares, free] if prefer == FULLEST else [map(operator.neg, shares), map(operator.neg, free)]
+            ranks = [*both, *ranks]
+        enough = map(count.__le__, self._numbers)
+        ranked = itertools.compress(zip(*ranks, self._numbers, strict=True), enough)
+        *_, cell, number = min(ranked, default=((), 0))
+        return {cell: number} if cell else {}
 
     def scores(self, count: int) -> dict[Cell, int]:
         if not self._request.request.preferred:
@@ -206,9 +253,12 @@ class _Indexed:
         """Return the score and the position of the best nodes of a cell."""
         members = self._groups.members[self._groups.cells.index(cell)]
         free = [position for position in members if self._free >> position & 1]
-        preferred = [(self._nodes.trait(name), weight) for name, weight in self._request.request.preferred.items()]
-        scored = ((sum(weight for nodes, weight in preferred if nodes >> each & 1), each) for each in free)
+        scored = ((sum(weight for nodes, weight in self._preferred if nodes >> each & 1), each) for each in free)
         return sorted(scored, key=lambda each: (-each[0], each[1]))[:number]
+
+    @functools.cached_property
+    def _preferred(self) -> list[tuple[int, int]]:
+        return [(self._nodes.trait(name), weight) for name, weight in self._request.request.preferred.items()]
 
 
 class _Listed:
@@ -239,6 +289,9 @@ class _Listed:
 
     def place(self, cell: Cell) -> Any:
         return cell if self._request.idents is None else self._places[cell]
+
+    def best(self, count: int) -> dict[Cell, int]:
+        return {}
 
 
 def _shares(groups: Iterator[tuple[str | None, int, int]]) -> dict[str | None, Share]:

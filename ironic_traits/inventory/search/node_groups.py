@@ -1,5 +1,6 @@
 """The groups of nodes for the keys of a topology: in statements, and in the index of nodes."""
 
+import functools
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,8 +17,11 @@ from ironic_traits.matching.topology import Policy
 
 #: Maximum number of sets of nodes whose numbers are kept.
 _MAX_COUNTED = 8
+#: A set replaces an earlier one if less than one of so many nodes is different.
+_SIMILAR = 1000
 
 
+@functools.lru_cache(maxsize=256)
 def column(key: str) -> sa.ColumnElement[Any]:
     """Return the column of nodes that ``topology.group`` needs for a key."""
     beginning = topology.prefix(key)
@@ -28,7 +32,8 @@ def column(key: str) -> sa.ColumnElement[Any]:
     return names.where(of_key).correlate(tables.nodes).scalar_subquery()
 
 
-def columns(policies: Sequence[Policy]) -> Columns:
+@functools.lru_cache(maxsize=256)
+def columns(policies: tuple[Policy, ...]) -> Columns:
     """Return the columns of a SELECT from nodes that ``cell`` needs."""
     return tuple(column(policy.key).label(f'group_{number}') for number, policy in enumerate(policies))
 
@@ -76,12 +81,14 @@ class Groups:
     :param cells: the cell of the node at each position.
     :ivar cells: [cell, …] in the order of their numbers.
     :ivar members: [the positions of the nodes of a cell, …], in the same order.
+    :ivar incomplete: [number of a cell that lacks a group, …].
     """
 
     def __init__(self, keys: tuple[str, ...], cells: Iterable[Cell]) -> None:
         self.keys = keys
         self.cells: list[Cell] = []
         self.members: list[array[int]] = []
+        self.incomplete: list[int] = []
         self._places: dict[Cell, int] = {}
         #: The number of the cell of the node at each position.
         self._numbers = array('I')
@@ -95,6 +102,8 @@ class Groups:
         if place == len(self.cells):
             self.cells.append(cell)
             self.members.append(array('I'))
+            if None in cell:
+                self.incomplete.append(place)
         if position == len(self._numbers):
             self._numbers.append(place)
         elif self._numbers[position] == place:
@@ -113,9 +122,12 @@ class Groups:
         :param nodes: set of nodes, as bits.
         """
         nearest = min(self._counted, key=lambda each: (each.nodes ^ nodes).bit_count(), default=None)
-        kept = self._counted[-_MAX_COUNTED + 1 :]
-        if nearest and (nearest.nodes ^ nodes).bit_count() * 4 <= nearest.nodes.bit_count():
-            kept = [each for each in self._counted if each is not nearest]
+        different = (nearest.nodes ^ nodes).bit_count() if nearest else 0
+        kept = self._counted
+        if nearest and different * _SIMILAR <= nearest.nodes.bit_count():
+            # The same request, some changes later.
+            kept = [each for each in kept if each is not nearest]
+        if nearest and different * 2 <= nearest.nodes.bit_count():
             numbers = list(nearest.numbers)
             for sign, some in ((1, nodes & ~nearest.nodes), (-1, nearest.nodes & ~nodes)):
                 for position in bitsets.positions(some):
@@ -123,7 +135,7 @@ class Groups:
         else:
             found = self._count(nodes)
             numbers = [found[place] for place in range(len(self.cells))]
-        self._counted = [*kept, _Counted(nodes, numbers)]
+        self._counted = [*kept[-_MAX_COUNTED + 1 :], _Counted(nodes, numbers)]
         return numbers
 
     def cells_of(self, nodes: int) -> dict[Cell, int]:

@@ -28,7 +28,6 @@ COLUMNS = tuple(name for name in NODES.facets if name != 'maintenance')
 #: Reasons why a node is not free, in the order in which ``eligibility.refusal`` names them. For "reserved", the index
 #: has all nodes with a reservation, live or expired.
 REASONS = tuple(clause.name for clause in eligibility.CLAUSES)
-_REASONS = tuple(('reason', name) for name in REASONS)
 #: Maximum number of different keys of topologies for which the groups of all nodes are kept.
 _MAX_GROUPS = 8
 #: Names of the set of all nodes, and of the set of children.
@@ -79,8 +78,6 @@ class NodeSets:
         self._uuids, self._living = bytearray(), bytearray()
         #: {id: position} of *late* nodes: after the first node that was added after one with a higher id.
         self._late: dict[int, int] = {}
-        #: For each position: the hash of the names of the node's sets, without REASONS. Most writes change only these.
-        self._hashes = array('q')
         #: {keys of a topology: Groups}, the one that was used last at the end.
         self._groups: dict[tuple[str, ...], Groups] = {}
 
@@ -112,22 +109,14 @@ class NodeSets:
         :param rows: rows of ``statement``.
         """
         changed: dict[int, list[Hashable]] = {}
-        with_other_reasons: dict[int, list[Hashable]] = {}
         for row in rows:
             position = self.position(row.id)
             if position is None:
                 position = self._append(row)
-            names, reasons = list(_names(row)), list(_reasons(row))
-            key = hash(tuple(names))
-            if self._hashes[position] == key:
-                with_other_reasons[position] = reasons
-            else:
-                changed[position] = [*names, *reasons]
-                self._hashes[position] = key
+            changed[position] = list(_names(row))
             for groups in self._groups.values():
                 groups.set(position, node_groups.cell_of(groups.keys, row))
         self.sets.replace(changed, len(self.ids))
-        self.sets.replace(with_other_reasons, len(self.ids), _REASONS)
 
     def groups(self, connection: sa.Connection, keys: tuple[str, ...]) -> Groups:
         """Return the groups of all nodes for some keys of a topology.
@@ -184,8 +173,6 @@ class NodeSets:
         if self._late or (self.ids and self.ids[-1] > row.id):
             self._late[row.id] = position
         self.ids.append(row.id)
-        # No node has this hash: it is in the set ALL.
-        self._hashes.append(hash(()))
         self._uuids += uuid.UUID(row.uuid).bytes
         self._living.append(1)
         return position
@@ -196,7 +183,6 @@ class NodeSets:
         self.sets.replace({position: () for position in positions}, len(self.ids))
         for position in positions:
             self._living[position] = 0
-            self._hashes[position] = hash(())
             for groups in self._groups.values():
                 groups.set(position, (None,) * len(groups.keys))
         self.deleted += len(positions)
@@ -216,7 +202,7 @@ class NodeSets:
 
 
 def _names(row: sa.Row) -> Iterator[Hashable]:
-    """Yield the names of the sets that a node belongs to, without those of REASONS."""
+    """Yield the names of the sets that a node belongs to."""
     yield ALL
     if row.parent_node is not None:
         yield CHILDREN
@@ -228,10 +214,6 @@ def _names(row: sa.Row) -> Iterator[Hashable]:
         yield 'foreign', name
     for name in row.aggregates:
         yield 'aggregate', name
-
-
-def _reasons(row: sa.Row) -> Iterator[Hashable]:
-    """Yield the names of the sets of REASONS that a node belongs to."""
     for clause in eligibility.CLAUSES:
         if clause.is_failed(row):
             yield 'reason', clause.name

@@ -61,7 +61,7 @@ NONE = RelatedNodes([], [])
 
 
 def read(
-    context: Context, connection: sa.Connection, policies: Sequence[Policy], instances: Collection[str] = ()
+    context: Context, connection: sa.Connection, policies: tuple[Policy, ...], instances: Collection[str] = ()
 ) -> RelatedNodes:
     """Return the nodes that policies count.
 
@@ -79,7 +79,7 @@ def read(
 
 
 def find(
-    context: Context, connection: sa.Connection, policies: Sequence[Policy], instances: Collection[str] = ()
+    context: Context, connection: sa.Connection, policies: tuple[Policy, ...], instances: Collection[str] = ()
 ) -> RelatedNodes:
     """Return the nodes that policies count, as ``read`` does. Instances without a node are left out."""
     others = {instance for policy in policies for instance in policy.relative_to}.difference(instances)
@@ -91,7 +91,10 @@ def find(
         return {RelatedNode(row.instance, row.id, row.uuid, node_groups.cell(policies, row)) for row in found}
 
     def held(names: Collection[str]) -> set[RelatedNode]:
-        return rows(_on(names, *columns)) | rows(_reserved(names, *columns)) if names else set()
+        # Usually, the instances of the request hold nothing yet. This reads only indexes.
+        if not names or not connection.scalar(_hold(names)):
+            return set()
+        return rows(_on(names, *columns)) | rows(_reserved(names, *columns))
 
     # An own instance that has allocated a node in Placement does not have its reservation yet.
     allocated = rows(node_consumers.with_nodes(others, *columns)) if others else set()
@@ -105,6 +108,11 @@ def _by_id(node: RelatedNode) -> int:
 def _on(instances: Collection[str], *columns: sa.ColumnElement) -> sa.Select:
     column = tables.nodes.c.instance_uuid
     return sa.select(column.label('instance'), *columns).where(column.in_(instances))
+
+
+def _hold(instances: Collection[str]) -> sa.Select:
+    both = tables.nodes.c.instance_uuid, tables.reservations.c.instance_uuid
+    return sa.select(sa.or_(*(sa.exists().where(column.in_(instances)) for column in both)))
 
 
 def _reserved(instances: Collection[str], *columns: sa.ColumnElement) -> sa.Select:
