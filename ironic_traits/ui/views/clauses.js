@@ -26,3 +26,14 @@ export function clauseWords(clause) {
   if (kind === 'eligible') return ELIGIBLE[value] ?? value;
   return `${KINDS[kind] ?? kind} ${value.replaceAll(',', ', ')}`.trim();
 }
+
+/** Return what a relaxation leaves out, in words. */
+export function withoutWords(drop) {
+  return `Without “${drop.map(clauseWords).join('” and “')}”`;
+}
+
+/** Return the name of a group; groups: {key: value}. Without a key, the nodes are chosen from all groups. */
+export function groupWords(groups) {
+  const names = Object.entries(groups).map(([key, value]) => (key.startsWith('trait:') ? value : `${key.split('/').pop()} ${value}`));
+  return names.join(' with ') || 'The best choice';
+}

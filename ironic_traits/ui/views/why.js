@@ -12,9 +12,10 @@ import { flavorOf, imageOf, words } from './requests.js';
 import { MATCHES, Matches, NearMisses } from './why_matches.js';
 import { Relaxations, Relaxed } from './why_relaxations.js';
 import { Reserve } from './why_reserve.js';
+import { Groups, TOPOLOGY_FIELDS, TopologyFields, topologyOf, topologyOptions } from './why_topology.js';
 
 /** The fields of the form, as they are in the URL. */
-const FIELDS = ['flavor', 'flavor_name', 'image', 'image_id', 'required', 'forbidden', 'resource_class'];
+const FIELDS = ['flavor', 'flavor_name', 'image', 'image_id', 'required', 'forbidden', 'resource_class', ...TOPOLOGY_FIELDS];
 const EXAMPLE = `{
   "resources:CUSTOM_GOLD": "1",
   "trait:HW_CPU_X86_VMX": "required"
@@ -22,8 +23,8 @@ const EXAMPLE = `{
 
 /** Return the body of POST /v1/matches for the parameters; throws Error with a sentence for people. */
 function bodyOf(parameters) {
-  const body = {};
   const text = (name) => (parameters.get(name) ?? '').trim();
+  const body = topologyOf(text);
   if (text('flavor') && text('flavor_name')) throw new Error('Enter either a flavor, or the name of one of nova.');
   if (text('image') && text('image_id')) throw new Error('Enter either an image, or the id of one in Glance.');
   const flavor = text('flavor_name') ? { name: text('flavor_name') } : flavorOf(text('flavor'));
@@ -75,6 +76,7 @@ function Form({ parameters, wrong }) {
     <label>Required traits <input name="required" class="mono" /></label>
     <label>Forbidden traits <input name="forbidden" class="mono" /></label>
     <label>Resource class <input name="resource_class" /></label>
+    <${TopologyFields} parameters=${parameters} />
     <${Problem} error=${wrong} />
     <div class="buttons"><button type="submit" class="primary">Ask</button></div>
   </form>`;
@@ -100,7 +102,9 @@ function Answer({ body, parameters }) {
   if (!state.data) {
     return html`<section class="card">${state.error ? html`<${Problem} error=${state.error} retry=${state.reload} />` : html`<${Busy}>Comparing all nodes …<//>`}</section>`;
   }
-  const { request: merged, nodes, warnings, explanation } = state.data;
+  const { request: requirements, nodes, topology, warnings, explanation } = state.data;
+  const { count } = body;
+  const merged = { ...requirements, count, topology: body.topology, relative_to: body.relative_to };
   const dropped = parameters.getAll('drop');
   const drop = (clauses) => go(['why'], { ...Object.fromEntries(FIELDS.map((name) => [name, parameters.get(name)])), drop: clauses });
   const reserved = () => {
@@ -112,17 +116,19 @@ function Answer({ body, parameters }) {
       <${Problem} error=${state.error} retry=${state.reload} />
       <p class="big" role="status">${plural(explanation.matched, 'node')} of ${number(explanation.considered)} match${explanation.matched === 1 ? 'es' : ''}</p>
       ${warnings.map((warning) => html`<p class="note warn">${warning}</p>`)}
-      <${Matches} nodes=${nodes} />
+      ${(count || body.topology) && html`<p>Chosen: ${count ? `${number(nodes.length)} of ${plural(count, 'node')}` : plural(nodes.length, 'node')}</p>`}
+      <${Matches} nodes=${nodes} count=${count} />
     </section>
+    ${explanation.topology && html`<${Groups} topology=${nodes.length ? topology : []} explanation=${explanation.topology} />`}
     <${Chart} explanation=${explanation} />
     ${explanation.relaxations.length > 0 && html`<${Relaxations} relaxations=${explanation.relaxations} merged=${merged} dropped=${dropped} onDrop=${drop} />`}
     ${dropped.length > 0 && html`<${Relaxed} key=${dropped.join()} merged=${merged} dropped=${dropped} turn=${state.turn} />`}
     ${explanation.near_misses.length > 0 && html`<${NearMisses} misses=${explanation.near_misses} />`}
-    ${(explanation.matched > 0 || hasReserved) && html`<${Reserve} body=${body} canReserve=${explanation.matched > 0} onDone=${reserved} />`}
+    ${(nodes.length > 0 || hasReserved) && html`<${Reserve} body=${body} canReserve=${nodes.length > 0} onDone=${reserved} />`}
     <${Card} title="The same with a command">
       <${Command} label="curl">${curl('/v1/matches', { method: 'POST', body: { ...body, explain: true } })}<//>
-      <${Command} label="Placement">${curl(`/placement/allocation_candidates?${merged.placement_query}`, { placement: true })}<//>
-      <${Command} label="baremetal">${baremetal(merged)}<//>
+      ${!body.topology && html`<${Command} label="Placement">${curl(`/placement/allocation_candidates?${merged.placement_query}`, { placement: true })}<//>`}
+      ${topologyOptions(body) && html`<${Command} label="baremetal">${baremetal(merged)}<//>`}
     <//>`;
 }
 
@@ -130,7 +136,7 @@ function baremetal(merged) {
   const list = (option, names) => (names.length ? [option, ...names] : []);
   return ['baremetal', 'match', ...list('--trait', merged.required), ...list('--not-trait', merged.forbidden),
     ...(merged.required_any.length === 1 ? list('--trait-any', merged.required_any[0]) : []),
-    ...(merged.resource_class ? ['--resource-class', quote(merged.resource_class)] : []), '--explain'].join(' ');
+    ...(merged.resource_class ? ['--resource-class', quote(merged.resource_class)] : []), ...topologyOptions(merged), '--explain'].join(' ');
 }
 
 function Chart({ explanation }) {

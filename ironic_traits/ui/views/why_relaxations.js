@@ -5,19 +5,14 @@ import { plural } from '../format.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
 import { Busy, Card, Problem } from '../widgets.js';
-import { clauseWords } from './clauses.js';
-import { MATCHES, Matches } from './why_matches.js';
+import { withoutWords } from './clauses.js';
+import { MATCHES, Matches, isCut } from './why_matches.js';
 
 /** Clauses of requirements, which a request can leave out; those of "eligible" it cannot. */
-const DROPPABLE = /^(required|required_any|forbidden|resource_class):/;
+const DROPPABLE = /^(required|required_any|forbidden|resource_class|topology):/;
 
 function isDroppable(clauses) {
   return clauses.every((clause) => DROPPABLE.test(clause));
-}
-
-/** Return what a relaxation leaves out, in words. */
-function title(drop) {
-  return `Without “${drop.map(clauseWords).join('” and “')}”`;
 }
 
 /** The relaxations; dropped: the clauses of the one that is shown, none if it is empty. onDrop gets others. */
@@ -27,7 +22,7 @@ export function Relaxations({ relaxations, merged, dropped, onDrop }) {
   return html`<${Card} title="What would help">
     <ul class="relaxations">
       ${relaxations.map(({ drop, nodes }) => {
-        const label = html`<span>${title(drop)}</span><span class="gain">${plural(nodes, 'node')}</span>`;
+        const label = html`<span>${withoutWords(drop)}</span><span class="gain">${plural(nodes, 'node')}</span>`;
         if (!isDroppable(drop)) {
           // Without its classes, the link would list other nodes than it says.
           const target = names ? { href: link(['nodes'], filters(without(merged, drop), names)) } : { 'aria-disabled': 'true' };
@@ -76,18 +71,21 @@ function without(merged, dropped) {
     required: merged.required.filter((name) => left('required', name)),
     required_any: merged.required_any.filter((names) => left('required_any', [...names].sort().join(',')) && left('required_any', names.join(','))),
     forbidden: merged.forbidden.filter((name) => left('forbidden', name)),
+    topology: (merged.topology ?? []).filter(({ key }) => left('topology', key)),
   };
+  body.relative_to = body.topology.length ? (merged.relative_to ?? []) : [];
   if (merged.resource_class && left('resource_class', merged.resource_class)) body.resource_class = merged.resource_class;
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value.length));
 }
 
 /** The nodes that match without some clauses; turn: another one loads them again. */
 export function Relaxed({ merged, dropped, turn }) {
-  const body = { required: [], ...without(merged, dropped), limit: MATCHES };
+  const { count } = merged;
+  const body = { required: [], ...without(merged, dropped), count, limit: MATCHES };
   const { data, error, reload } = useData(JSON.stringify(body), (signal) => request('POST', '/v1/matches', body, { signal }), turn);
-  return html`<${Card} title=${title(dropped)}>
+  return html`<${Card} title=${withoutWords(dropped)}>
     <${Problem} error=${error} retry=${reload} />
     ${!data && !error && html`<${Busy} />`}
-    ${data && html`<p role="status">${plural(data.nodes.length, 'node')}${data.nodes.length === MATCHES ? ' or more' : ''} would match.</p><${Matches} nodes=${data.nodes} />`}
+    ${data && html`<p role="status">${plural(data.nodes.length, 'node')}${isCut(data.nodes, count) ? ' or more' : ''} would match.</p><${Matches} nodes=${data.nodes} count=${count} />`}
   <//>`;
 }

@@ -1,13 +1,16 @@
-"""The view "Why" of the web page in a real browser: flavors of nova, images of Glance, and links."""
+"""The view "Why" of the web page in a real browser: flavors of nova, images of Glance, links, and groups of nodes."""
 
 import json
+import re
+import shlex
 import urllib.parse
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.functional.search.test_glance import IMAGE, stub
-from tests.support import ui_inventory
+from tests.support import http_client, ui_inventory
+from tests.support.cli import BAREMETAL, rows
 from tests.support.service import ForkedServer, upgraded
 
 _FLAVORS = {
@@ -25,8 +28,8 @@ def _respond(environ):
 
 
 @pytest.fixture(scope='module')
-def look_around(tmp_path_factory):
-    """The base URL of a service that reads flavors and images."""
+def service(tmp_path_factory):
+    """A service that reads flavors and images."""
     folder = tmp_path_factory.mktemp('picks')
     url = upgraded(f'sqlite:///{folder}/x.sqlite')
     ui_inventory.fill(url)
@@ -34,7 +37,12 @@ def look_around(tmp_path_factory):
         sections = (f'[{name}]\nendpoint_override = {endpoint}\n' for name in ('nova', 'glance'))
         (folder / 'x.conf').write_text(''.join(sections))
         with ForkedServer(url, '--config-file', str(folder / 'x.conf'), '--nostart-worker') as running:
-            yield running.base
+            yield running
+
+
+@pytest.fixture(scope='module')
+def look_around(service):
+    return service.base
 
 
 def test_a_flavor_and_an_image_are_picked(tab):
@@ -84,3 +92,135 @@ def test_requests_that_are_wrong(tab):
     ):
         page = tab.open(f'#/why?flavor={urllib.parse.quote(flavor)}')
         expect(page.get_by_role('alert')).to_contain_text(message)
+
+
+def _why(**parameters):
+    return f'#/why?{urllib.parse.urlencode(parameters)}'
+
+
+_RACK = {'key': 'trait:CUSTOM_RACK_', 'policy': 'affinity'}
+
+
+def _command(page):
+    """The command line of the client for the request that the page shows."""
+    return page.locator('.command', has_text='baremetal').locator('code')
+
+
+def test_nodes_of_one_rack(tab):
+    page = tab.open('#/why')
+    page.get_by_label('Required traits').fill('CUSTOM_GPU_A100')
+    page.get_by_label('Nodes', exact=True).fill('5')
+    first = page.get_by_role('group', name='Groups of nodes')
+    first.get_by_label('Key').fill('trait:CUSTOM_RACK_')
+    page.get_by_role('button', name='Ask').click()
+    expect(page.get_by_role('alert')).to_contain_text('enter a key, and also a policy')
+    first.get_by_label('Policy').select_option('all in one group')
+    page.get_by_role('button', name='Ask').click()
+    expect(page.get_by_text('Chosen: 0 of 5 nodes')).to_be_visible()
+    groups = page.get_by_role('table', name='The best groups')
+    best = groups.get_by_role('row').nth(1)
+    expect(best).to_contain_text('CUSTOM_RACK_2')
+    expect(best.get_by_role('cell')).to_have_text(['', '4', '1'])
+    without = 'Without “has the trait CUSTOM_GPU_A100”'
+    expect(groups.get_by_role('row', name='CUSTOM_RACK_3')).to_contain_text(f'{without}: 6 nodes')
+    # With no nodes, no policy is met.
+    expect(page.get_by_text('met', exact=True)).to_have_count(0)
+    tab.check_accessibility()
+    page.get_by_role('button', name=without).click()
+    expect(page.get_by_text('5 nodes would match.')).to_be_visible()
+    # The URL has the whole request, and the relaxation.
+    page.reload()
+    expect(page.get_by_text('5 nodes would match.')).to_be_visible()
+    expect(first.get_by_label('Policy')).to_have_value('affinity')
+    row = page.get_by_role('region', name='Nodes that match').locator('tbody tr').first
+    expect(row.locator('td').nth(1)).to_have_text(re.compile('^CUSTOM_RACK_[13]$'))
+
+
+def test_a_request_without_a_policy(tab):
+    """What would help may be to drop a key. The other keys stay."""
+    page = tab.open(_why(**_RACK, count=8, key_2='shard', policy_2='soft-affinity'))
+    page.get_by_role('button', name='Without “is in one group of trait:CUSTOM_RACK_”').click()
+    expect(page.get_by_text('8 nodes would match.')).to_be_visible()
+    row = page.get_by_role('region', name='Nodes that match').locator('tbody tr').first
+    expect(row.locator('td').nth(1)).to_have_text(re.compile('^shard s[01]$'))
+
+
+def test_several_keys(tab):
+    page = tab.open(_why(**_RACK, count=5, relative_to=ui_inventory.INSTANCE))
+    expect(page.get_by_role('combobox', name='Key')).to_have_count(1)
+    page.get_by_role('button', name='Add a key').click()
+    second = page.get_by_role('group', name='And')
+    second.get_by_label('Key').fill('shard')
+    second.get_by_label('Policy').select_option('spread if possible')
+    second.get_by_label('At most per group').fill('4')
+    page.get_by_role('button', name='Ask').click()
+    policies = page.get_by_role('region', name='Groups').get_by_role('listitem')
+    expect(policies).to_have_text(
+        [
+            'met trait:CUSTOM_RACK_, all in one group: CUSTOM_RACK_1 has 6',
+            'not met shard, spread if possible: s0 has 3, s1 has 3',
+        ]
+    )
+    expect(page.get_by_role('region', name='Nodes that match').locator('tbody tr')).to_have_count(5)
+    # Placement has no groups of nodes.
+    expect(page.locator('.command .label')).to_have_text(['curl', 'baremetal'])
+
+
+@pytest.mark.parametrize(
+    'parameters',
+    [
+        {**_RACK, 'prefer': 'fullest', 'count': 4},
+        {**_RACK, 'policy': 'anti-affinity', 'max_per_group': 2, 'relative_to': ui_inventory.INSTANCE},
+        {
+            **_RACK,
+            'policy': 'soft-anti-affinity',
+            'key_2': 'shard',
+            'policy_2': 'soft-affinity',
+            'max_per_group': 3,
+            'count': 6,
+        },
+    ],
+)
+def test_the_command_chooses_the_same_nodes(tab, service, parameters):
+    page = tab.open(_why(**parameters, required='HW_CPU_X86_VMX'))
+    words = shlex.split(_command(page).inner_text())
+    assert (words[0], words[-1]) == ('baremetal', '--explain')
+    # The uuids of instances come last.
+    listed = {row['Name'] for row in rows(service, *BAREMETAL, *words[1:-1])}
+    table = page.get_by_role('region', name='Nodes that match').locator('tbody tr')
+    assert {row.split('\t')[0] for row in table.all_inner_texts()} == listed
+
+
+@pytest.mark.parametrize(
+    'parameters',
+    [
+        {**_RACK, 'prefer': 'emptiest'},
+        {'key': 'shard', 'prefer': 'fullest'},
+        {**_RACK, 'max_per_group': 6, 'key_2': 'shard', 'policy_2': 'anti-affinity'},
+    ],
+)
+def test_a_request_that_the_command_cannot_express(tab, parameters):
+    page = tab.open(_why(**parameters))
+    expect(page.locator('.command .label')).to_have_text(['curl'])
+
+
+def test_nodes_of_one_rack_are_reserved(tab, look_around):
+    tab.expected = ['409']
+    page = tab.open(_why(**_RACK, count=3, prefer='fullest'))
+    page.get_by_label('Instances (uuids)').fill(ui_inventory.INSTANCE)
+    page.get_by_role('button', name='Reserve', exact=True).click()
+    expect(page.get_by_role('alert')).to_have_text('Enter 3 uuids, or none.')
+    page.get_by_label('Instances (uuids)').fill('')
+    with page.expect_response('**/v1/reservations') as answer:
+        page.get_by_role('button', name='Reserve', exact=True).click()
+    reservations = answer.value.json()['reservations']
+    try:
+        done = page.get_by_role('status').filter(has_text='is held for the instance')
+        expect(done.get_by_role('link')).to_have_count(3)
+        expect(done.get_by_text(' in CUSTOM_RACK_2 is held')).to_have_count(3)
+        expect(done.get_by_role('listitem')).to_contain_text('CUSTOM_RACK_2 has 3')
+        assert len({each['instance_uuid'] for each in reservations}) == 3
+        tab.check_accessibility()
+    finally:
+        for each in reservations:
+            http_client.ask(look_around, 'DELETE', f'/v1/reservations/{each["uuid"]}')
