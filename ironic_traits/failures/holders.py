@@ -9,6 +9,8 @@ from ironic_traits.failures.base import Failure
 
 #: Maximum number of clauses that a message names.
 _MAX_CLAUSES = 5
+#: Maximum number of groups that a message names.
+_MAX_GROUPS = 2
 
 
 class ReservationNotFound(Failure):
@@ -138,7 +140,9 @@ class NothingToReserve(Failure):
         counts = Counter(refusal['reason'] for _, refusal in refusals)
         what = 'None of the nodes' if needed == 1 else f'Fewer than {needed} of the nodes'
         numbers = [f'{count} {clauses.reason(code)}' for code, count in counts.items()]
-        super().__init__(what=what, summary=', '.join(numbers) or 'the list is too short')
+        best = list(clauses.groups(_most(explanation)))[:1] if explanation else []
+        reasons = [*numbers, *(sentence.removesuffix('.') for sentence in best)]
+        super().__init__(what=what, summary=', '.join(reasons) or 'the list is too short')
         self.beside = {'reasons': [{'node': ident, **refusal} for ident, refusal in refusals]}
         if explanation:
             self.beside['explanation'] = explanation
@@ -156,11 +160,22 @@ class NoMatch(Failure):
     text = '{headline}; {needed} needed. {why}'
 
     def __init__(self, needed: int, explanation: Mapping[str, Any]) -> None:
-        rejected = sorted(explanation['clauses'], key=lambda clause: -clause['rejected'])
-        most = {'clauses': rejected[:_MAX_CLAUSES], 'relaxations': explanation['relaxations'][:1]}
         super().__init__(
             headline=clauses.headline(explanation),
             needed=f'{needed} {"is" if needed == 1 else "are"}',
-            why=' '.join(clauses.sentences(most)),
+            why=' '.join(clauses.sentences(_most(explanation))),
         )
         self.beside = {'explanation': explanation}
+
+
+def _most(explanation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of an explanation that a message names: those that say most."""
+    rejected = sorted(explanation['clauses'], key=lambda clause: -clause['rejected'])
+    most = {'clauses': rejected[:_MAX_CLAUSES], 'relaxations': explanation['relaxations'][:1]}
+    if 'topology' in explanation:
+        groups = [
+            group | {'relaxations': group['relaxations'][:1]}
+            for group in explanation['topology']['groups'][:_MAX_GROUPS]
+        ]
+        most['topology'] = explanation['topology'] | {'groups': groups}
+    return most

@@ -87,7 +87,9 @@ def _together(context: Context, fields: dict[str, Any], node_request: NodeReques
     rows = {row.uuid: row for row in matches.of_uuids(context, [node.uuid for node in chosen])}
     keys = [policy.key for policy in node_request.topology]
     nodes = [_node(rows[node.uuid]) | {'groups': dict(zip(keys, node.cell, strict=True))} for node in chosen]
-    document: dict[str, Any] = {'nodes': nodes, 'topology': match_types.reports(reports)}
+    document: dict[str, Any] = {'nodes': nodes}
+    if nodes:
+        document['topology'] = match_types.reports(reports)
     if fields.get('explain'):
         document['explanation'] = explanations.explain(context, node_request, needed=count or 1)
     return document

@@ -1,5 +1,6 @@
 """The index of nodes is never stale, and it is ready when there are many nodes."""
 
+import collections
 import random
 import threading
 import time
@@ -13,14 +14,18 @@ from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.statements.types import read_clock
 from ironic_traits.inventory.core import eligibility
-from ironic_traits.inventory.search import node_index, node_sets
+from ironic_traits.inventory.search import node_groups, node_index, node_sets
 from ironic_traits.inventory.search.index_nodes import Nodes
+from ironic_traits.matching import bitsets
+from ironic_traits.matching.topology import AFFINITY, Policy
 from tests.conftest import empty
 from tests.functional.search.test_matches import CLASSES, TRAITS
 from tests.support.client import Client
 from tests.support.concurrency import wait_until
 from tests.support.reservations import PATH, available, available_of, instance, reserve
 from tests.support.service import Server, make_app, upgraded
+
+KEYS = ('trait:CUSTOM_A', 'trait:CUSTOM_', 'properties/rack', 'resource_class')
 
 
 def count(client):
@@ -49,7 +54,22 @@ def differing(view, context):
         check_set(name, nodes.trait(name), tables.nodes.c.id.in_(rows))
     for name in CLASSES:
         check_set(name, view.get('resource_class', name), tables.nodes.c.resource_class == name)
-    return found
+    return [*found, *differing_groups(nodes, view)]
+
+
+def differing_groups(nodes, view):
+    """Return the differences of the groups of nodes, as ``differing`` does."""
+    policies = tuple(Policy(key, AFFINITY) for key in KEYS)
+    rows = view.connection.execute(sa.select(tables.nodes.c.id, *node_groups.columns(policies))).all()
+    cells = {row.id: node_groups.cell(policies, row) for row in rows}
+    groups = view.groups(KEYS)
+    assert groups.cells_of(nodes.all) == collections.Counter(cells.values())
+    for some in (nodes.all, nodes.free):
+        numbers = dict(zip(groups.cells, groups.counts(some), strict=True))
+        assert {cell: number for cell, number in numbers.items() if number} == groups.cells_of(some)
+    for cell, members in zip(groups.cells, groups.members, strict=True):
+        ids = view.of_ids(node_id for node_id, each in cells.items() if each == cell)
+        yield f'group {cell}', ids ^ bitsets.from_positions(members, view.size) & nodes.all
 
 
 def compare(app):
@@ -86,7 +106,8 @@ def write(client, number, stop):
             deleted.append(uuids.pop(0))
 
     def patch():
-        change = {'op': 'add', 'path': '/resource_class', 'value': choose.choice(CLASSES)}
+        path = choose.choice(['/resource_class', '/properties/rack'])
+        change = {'op': 'add', 'path': path, 'value': choose.choice(CLASSES)}
         client.ask('PATCH', f'/v1/nodes/{choose.choice(uuids)}', [change])
 
     def hold():
