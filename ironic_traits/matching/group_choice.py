@@ -32,7 +32,8 @@ class Situation:
 
     def largest(self) -> int:
         """Return the largest number of nodes that can be chosen at once."""
-        return max((fill(block, self._limits(), sum(block.values())).total() for _, block in self.blocks()), default=0)
+        limits, sizes = self._limits(), ((block, sum(block.values())) for _, block in self.blocks())
+        return max((fill(block, limits, size).total() if limits else size for block, size in sizes), default=0)
 
     def choose(self, count: int) -> Counter[Cell] | None:
         """Return the best choice of some nodes: {cell: number of nodes}. Return None if there is no choice."""

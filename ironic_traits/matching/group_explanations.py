@@ -36,18 +36,23 @@ class GroupExplanation:
             the most nodes that can be chosen of these groups, 'relaxations': as of ``relaxations``}, …]}. Of the
             groups that policies of affinity allow, there are MAX_LISTED at most, the largest ones first.
         """
-        total: Counter[Cell] = Counter()
+        every: Counter[Cell] = Counter()
         for cells in self.cells.values():
-            total.update({cell: number for cell, number in cells.items() if None not in cell})
-        blocks = [(groups, self._of(block)) for groups, block in self._situation(total).blocks()]
-        numbered = [(groups, block, block.largest(0)) for groups, block in blocks]
-        best = sorted(numbered, key=lambda each: (-each[2], str(each[0])))[:MAX_LISTED]
+            every.update(cells)
+        matching = self._blocks(self.cells.get(0, {}))
+        numbers = {groups: self._situation(block).largest() for groups, block in matching.items()}
+        blocks = self._blocks(every)
+        best = sorted(blocks, key=lambda groups: (-numbers.get(groups, 0), groups))[:MAX_LISTED]
         return {
             'count': count,
-            'largest': max((number for *_, number in numbered), default=0),
+            'largest': max(numbers.values(), default=0),
             'groups': [
-                {'groups': groups, 'nodes': number, 'relaxations': block.relaxations(count, has_policies=False)}
-                for groups, block, number in best
+                {
+                    'groups': dict(groups),
+                    'nodes': numbers.get(groups, 0),
+                    'relaxations': self._of(blocks[groups]).relaxations(count, has_policies=False),
+                }
+                for groups in best
             ],
         }
 
@@ -75,6 +80,11 @@ class GroupExplanation:
                     total[tuple(cell[place] for place in places)] += number
         policies = [self.policies[place] for place in places]
         return Situation(policies, total, [self.related[place] for place in places]).largest()
+
+    def _blocks(self, cells: Mapping[Cell, int]) -> dict[tuple[tuple[str, str | None], ...], dict[Cell, int]]:
+        """Return the cells of each choice of groups for policies of affinity: {((key, group), …): {cell: number}}."""
+        complete = {cell: number for cell, number in cells.items() if None not in cell}
+        return {tuple(groups.items()): block for groups, block in self._situation(complete).blocks()}
 
     def _situation(self, cells: Mapping[Cell, int]) -> Situation:
         return Situation(self.policies, cells, self.related)

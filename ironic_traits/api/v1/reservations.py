@@ -158,7 +158,8 @@ def _add_groups(context: Context, policies: tuple[Policy, ...], shown: list[dict
     keys = [policy.key for policy in policies]
     groups = {node.uuid: dict(zip(keys, node.cell, strict=True)) for node in choice.nodes}
     for reservation in shown:
-        reservation['groups'] = groups[reservation['node_uuid']]
+        # A node that was deleted in the meantime has no groups.
+        reservation['groups'] = groups.get(reservation['node_uuid'], {})
     return {'topology': match_types.reports(choice.reports)}
 
 

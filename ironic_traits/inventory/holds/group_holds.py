@@ -37,7 +37,7 @@ class GroupChoice(NodeChoice):
 
         :raises TooFew: too few nodes match and can be held.
         :raises failures.InstanceReserved: all instances have nodes already, which do not fulfil the topology.
-        :raises failures.Failure: as ``related_nodes.read`` and ``RelatedNodes.numbers``.
+        :raises failures.Failure: as ``related_nodes.read``.
         """
         policies = self.request.topology
         with self.context.read() as connection:

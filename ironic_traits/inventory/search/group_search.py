@@ -72,8 +72,11 @@ class _Candidates(Protocol):
     def place(self, cell: Cell) -> Any:
         """Return a sort key that decides between equal cells."""
 
-    def best(self, count: int) -> dict[Cell, int]:
-        """Return {cell: number of nodes} of the best cell with enough nodes; {} if it is not known quickly."""
+    def best(self, count: int) -> dict[Cell, int] | None:
+        """Return {cell: number of nodes} of the best cell with enough nodes, {} if there is none.
+
+        Return None if that is not known quickly.
+        """
 
 
 class Search:
@@ -92,8 +95,10 @@ class Search:
     def choose(self, count: int) -> list[GroupedNode]:
         """Return the best choice of some nodes; [] if there is none."""
         # With affinity for the only key, a choice is of one cell. If the best one is enough, the others do not matter.
-        best = self._candidates.best(count) if self._is_of_one_cell else {}
-        chosen = Situation(self._policies, best, self._related).choose(count) or self._situation.choose(count)
+        best = self._candidates.best(count) if self._is_of_one_cell else None
+        chosen = Situation(self._policies, best, self._related).choose(count) if best else None
+        if not chosen and best != {}:
+            chosen = self._situation.choose(count)
         return [node for cell, number in (chosen or {}).items() for node in self._candidates.nodes(cell, number)]
 
     @property
@@ -129,7 +134,7 @@ def find(context: Context, node_request: NodeRequest, count: int | None, limit: 
 
     :param count: number of nodes; None for as many as possible, up to ``limit``.
     :returns: Choice. It has no nodes if there are too few.
-    :raises failures.Failure: as ``related_nodes.read`` and ``RelatedNodes.numbers``.
+    :raises failures.Failure: as ``related_nodes.read``.
     """
     policies = node_request.topology
     with context.read() as connection:
@@ -221,10 +226,10 @@ class _Indexed:
         considered = self._nodes.considered({})
         return self._groups.counts(considered & self._nodes.free), self._groups.counts(considered)
 
-    def best(self, count: int) -> dict[Cell, int]:
+    def best(self, count: int) -> dict[Cell, int] | None:
         prefer = next((policy.prefer for policy in self._request.topology if policy.prefer), None)
         if self._request.request.preferred:
-            return {}
+            return None
         ranks: list[Iterable[Any]] = [self._groups.cells]
         if prefer:
             # As ``Share.rank``. There may be many thousand groups, so no Python code runs for each.
@@ -290,8 +295,8 @@ class _Listed:
     def place(self, cell: Cell) -> Any:
         return cell if self._request.idents is None else self._places[cell]
 
-    def best(self, count: int) -> dict[Cell, int]:
-        return {}
+    def best(self, count: int) -> None:
+        return None
 
 
 def _shares(groups: Iterator[tuple[str | None, int, int]]) -> dict[str | None, Share]:

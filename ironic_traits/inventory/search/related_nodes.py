@@ -39,22 +39,21 @@ class RelatedNodes(NamedTuple):
     others: list[RelatedNode]
 
     def numbers(self, policies: Sequence[Policy]) -> list[Counter[str]]:
-        """Return, for each policy, the number of nodes in each group.
+        """Return, for each policy, the number of nodes in each group. Nodes without a group do not count."""
+        values = ((node.cell[place] for node in self._of(policy)) for place, policy in enumerate(policies))
+        return [Counter(value for value in each if value is not None) for each in values]
 
-        :raises failures.NodeWithoutGroup: a hard policy counts a node that has no group.
-        """
-        numbers: list[Counter[str]] = []
+    def check(self, policies: Sequence[Policy]) -> None:
+        """Raise NodeWithoutGroup if a hard policy counts a node that has no group."""
         for place, policy in enumerate(policies):
-            nodes = {each.id: each for each in (*self.own, *self.others) if self._counts(policy, each)}
-            values = [each.cell[place] for each in nodes.values()]
-            if None in values and policy.is_hard:
-                without = next(each for each in nodes.values() if each.cell[place] is None)
-                raise failures.NodeWithoutGroup(node=without.uuid, instance=without.instance, key=policy.key)
-            numbers.append(Counter(value for value in values if value is not None))
-        return numbers
+            for node in self._of(policy) if policy.is_hard else ():
+                if node.cell[place] is None:
+                    raise failures.NodeWithoutGroup(node=node.uuid, instance=node.instance, key=policy.key)
 
-    def _counts(self, policy: Policy, node: RelatedNode) -> bool:
-        return node in self.own or node.instance in policy.relative_to
+    def _of(self, policy: Policy) -> Collection[RelatedNode]:
+        """Return the nodes that a policy counts, each once."""
+        nodes = [*self.own, *(node for node in self.others if node.instance in policy.relative_to)]
+        return {node.id: node for node in nodes}.values()
 
 
 NONE = RelatedNodes([], [])
@@ -67,6 +66,7 @@ def read(
 
     :param instances: uuids of the instances of the request.
     :raises failures.InvalidInput: an instance of ``relative_to`` holds no node that the caller may see.
+    :raises failures.NodeWithoutGroup: a hard policy counts a node that has no group.
     """
     related = find(context, connection, policies, instances)
     names = {instance for policy in policies for instance in policy.relative_to}
@@ -75,13 +75,14 @@ def read(
         raise failures.InvalidInput(
             reason=f"'relative_to' names instance {min(missing)}, which holds no node that you may see."
         )
+    related.check(policies)
     return related
 
 
 def find(
     context: Context, connection: sa.Connection, policies: tuple[Policy, ...], instances: Collection[str] = ()
 ) -> RelatedNodes:
-    """Return the nodes that policies count, as ``read`` does. Instances without a node are left out."""
+    """Return the nodes that policies count, as ``read`` does, without its checks."""
     others = {instance for policy in policies for instance in policy.relative_to}.difference(instances)
     columns = (tables.nodes.c.id, tables.nodes.c.uuid, *node_groups.columns(policies))
     visible = node_filters.visible(context, Grant(()))

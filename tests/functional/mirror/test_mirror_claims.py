@@ -217,6 +217,22 @@ def test_several_nodes_or_none(side):
     assert [side.there(node) for node in side.nodes] == [INSTANCES[0], INSTANCES[8], INSTANCES[1]]
 
 
+def test_nodes_of_one_group_or_none(side):
+    """If the cloud has given a node of the group to another instance, the nodes come from another group, or none."""
+    topology = [{'key': 'properties/rack', 'policy': 'affinity', 'prefer': 'fullest'}]
+    for node, rack in zip(side.nodes, (1, 1, 2), strict=True):
+        side.ironic.patch(f'/v1/nodes/{node}', properties={'rack': rack})
+    assert side.mirror.catch_up()
+    side.ironic.patch(f'/v1/nodes/{side.nodes[1]}', instance_uuid=INSTANCES[8])
+    body = {'instance_uuids': INSTANCES[:2], 'topology': topology, **GOLD}
+    refused = side.client.ask('POST', '/v1/reservations', body)
+    assert (refused.status_int, refused.json['explanation']['topology']['largest']) == (409, 1)
+    assert [side.there(node) for node in side.nodes] == [None, INSTANCES[8], None]
+    body['topology'] = [{'key': 'properties/rack', 'policy': 'anti-affinity'}]
+    assert side.client.ask('POST', '/v1/reservations', body).status_int == 201
+    assert sorted(filter(None, map(side.there, side.nodes))) == sorted([*INSTANCES[:2], INSTANCES[8]])
+
+
 def test_expiry(side):
     """After an expiry, the node stays unavailable until the cloud has removed its instance."""
     node = side.reserve(0, **GOLD, expires_in=60)['node_uuid']
