@@ -6,6 +6,7 @@ from webob import Request
 
 from ironic_traits.api.layers.metrics import MAX_FLAVORS
 from tests.functional.server.test_metrics import read
+from tests.support.client import Client
 from tests.support.reservations import available_of, reserve
 from tests.support.service import make_app
 
@@ -68,8 +69,6 @@ def test_bad_images(client, images):
 
 def test_metrics_of_flavors(database_url, tmp_path):
     """The metrics are about the flavors of a file, and all nodes: there is no caller to limit them."""
-    from tests.support.client import Client
-
     path = tmp_path / 'flavors.yaml'
     path.write_text('gold: {"resources:CUSTOM_GOLD": 1}\nlarge: {"trait:CUSTOM_A": required}\n')
     with make_app(database_url, metrics__enabled=True, metrics__flavors_file=str(path)) as app:
@@ -82,8 +81,35 @@ def test_metrics_of_flavors(database_url, tmp_path):
         assert metrics == gold | {('large', use): 0 for use in ('free', 'held', 'unavailable')}
 
 
+def test_metrics_of_blocks(database_url, tmp_path):
+    """For a flavor with a topology, there are the number of blocks, and the size of the largest one."""
+    path = tmp_path / 'flavors.yaml'
+    same = '[{"key": "resource_class", "policy": "affinity"}]'
+    path.write_text(
+        f'pairs: {{"extra_specs": {{}}, "topology": {same}, "count": 2}}\ngold: {{"resources:CUSTOM_GOLD": 1}}\n'
+    )
+    with make_app(database_url, metrics__enabled=True, metrics__flavors_file=str(path)) as app:
+        client = Client(app)
+        for name, number in (('gold', 5), ('silver', 2), ('bronze', 1)):
+            for _ in range(number):
+                available_of(client, name)
+        metrics = read(Request.blank('/metrics').get_response(app).text)
+    assert metrics['ironic_traits_flavor_blocks'] == {('pairs',): 3}
+    assert metrics['ironic_traits_flavor_largest_block'] == {('pairs',): 5}
+
+
 @pytest.mark.parametrize(
-    'text', ['[]', 'gold: {"trait:x": required}', 'a: 5', '{', '\n'.join(f'f{n}: {{}}' for n in range(MAX_FLAVORS + 1))]
+    'text',
+    [
+        '[]',
+        'gold: {"trait:x": required}',
+        'a: 5',
+        '{',
+        'a: {"topology": 5}',
+        'a: {"topology": [{"key": "owner", "policy": "affinity"}], "count": 0}',
+        'a: {"topology": [{"key": "owner", "policy": "affinity"}], "trait:CUSTOM_A": required}',
+        '\n'.join(f'f{n}: {{}}' for n in range(MAX_FLAVORS + 1)),
+    ],
 )
 def test_a_bad_file_of_flavors(database_url, tmp_path, text):
     path = tmp_path / 'flavors.yaml'
