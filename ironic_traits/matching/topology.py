@@ -7,7 +7,7 @@ divides nodes into groups. The policies have the names that nova's server groups
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oslo_utils import uuidutils
@@ -64,24 +64,35 @@ class Policy:
         """The name of the clause that a node without a group does not fulfil."""
         return CLAUSE + self.key
 
-    def is_met(self, numbers: Mapping[str, int]) -> bool:
-        """Whether a choice fulfils the policy. A soft policy is met if it would be met as a hard one.
+    def allows(self, numbers: Mapping[str, int], chosen: Collection[str]) -> bool:
+        """Whether the policy allows a choice of nodes. A soft policy only has the maximum of each group.
 
         :param numbers: {group: number of nodes in it}, with the nodes of ``relative_to``.
+        :param chosen: the groups of the chosen nodes.
         """
-        limit = 1 if self.name == SOFT_ANTI_AFFINITY else self.limit
-        is_together = self.name not in (AFFINITY, SOFT_AFFINITY) or len(numbers) <= 1
-        return is_together and (limit is None or max(numbers.values(), default=0) <= limit)
+        is_together = self.name != AFFINITY or len(numbers) <= 1
+        return is_together and (self.limit is None or all(numbers[value] <= self.limit for value in chosen))
+
+    def is_met(self, numbers: Mapping[str, int], chosen: Collection[str]) -> bool:
+        """Whether a choice of nodes fulfils the policy as if it were a hard one.
+
+        The parameters are those of ``allows``.
+        """
+        if self.name == SOFT_ANTI_AFFINITY:
+            return Policy(self.key, ANTI_AFFINITY).allows(numbers, chosen)
+        return self.allows(numbers, chosen) and (self.name != SOFT_AFFINITY or len(numbers) <= 1)
 
 
 class Report(NamedTuple):
     """How far a choice of nodes fulfils a policy.
 
     :ivar numbers: {group: number of nodes in it}, with the nodes of ``relative_to``.
+    :ivar is_met: as of ``Policy.is_met``.
     """
 
     policy: Policy
     numbers: dict[str, int]
+    is_met: bool
 
 
 def group(key: str, value: Any) -> str | None:

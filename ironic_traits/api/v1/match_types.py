@@ -189,10 +189,10 @@ def reports(found: Sequence[Report]) -> list[dict[str, Any]]:
         {
             'key': policy.key,
             'policy': policy.name,
-            'met': policy.is_met(numbers),
+            'met': is_met,
             'groups': [{'value': value, 'nodes': number} for value, number in sorted(numbers.items())],
         }
-        for policy, numbers in found
+        for policy, numbers, is_met in found
     ]
 
 

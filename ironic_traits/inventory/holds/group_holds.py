@@ -20,6 +20,7 @@ from ironic_traits.inventory.search import group_search, node_groups, related_no
 from ironic_traits.inventory.search.group_search import Free, GroupedNode
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.inventory.search.related_nodes import RelatedNodes
+from ironic_traits.matching import topology
 
 
 class GroupChoice(NodeChoice):
@@ -48,7 +49,8 @@ class GroupChoice(NodeChoice):
             first = self.allocated_first(connection, rest)
         self.related = numbers = self._nodes.numbers(policies)
         if not rest:
-            if not all(policy.is_met(each) for policy, each in zip(policies, numbers, strict=True) if policy.is_hard):
+            own = topology.count(policies, [node.cell for node in self._nodes.own])
+            if not all(policy.allows(*each) for policy, *each in zip(policies, numbers, own, strict=True)):
                 raise held_elsewhere(instances[0], self._nodes.own[0].uuid, True, 'does not match')
             return
         busy = frozenset(self._busy)

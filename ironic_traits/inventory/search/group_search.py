@@ -156,8 +156,9 @@ def of_nodes(context: Context, policies: tuple[Policy, ...], uuids: Collection[s
 
 
 def _reports(policies: Sequence[Policy], related: _Numbers, cells: Sequence[Cell]) -> list[Report]:
-    numbers = zip(policies, related, topology.count(policies, cells), strict=True)
-    return [Report(policy, Counter(before) + chosen) for policy, before, chosen in numbers]
+    counted = zip(policies, related, topology.count(policies, cells), strict=True)
+    both = [(policy, Counter(before) + chosen, chosen) for policy, before, chosen in counted]
+    return [Report(policy, numbers, policy.is_met(numbers, chosen)) for policy, numbers, chosen in both]
 
 
 class Free(NamedTuple):

@@ -73,6 +73,10 @@ def test_one_more_in_another_rack(client):
         {'value': 'CUSTOM_RACK_0', 'nodes': 1},
         {'value': 'CUSTOM_RACK_2', 'nodes': 2},
     ]
+    # What the related nodes do among themselves is not the fault of the choice, also if the request is repeated.
+    for status in (201, 200):
+        answer = ask(client, [7], SPREAD, relative_to=[instance(3), instance(4)])
+        assert (answer.status_int, answer.json['topology'][0]['met']) == (status, True)
     unknown = ask(client, [6], SPREAD, relative_to=[instance(99)])
     assert unknown.status_int == 400
     assert f"'relative_to' names instance {instance(99)}, which holds no node that you may see." in message(unknown)

@@ -82,6 +82,8 @@ def write(app, ids, inventory):
     with app.service.write() as connection:
         connection.execute(sa.delete(traits))
         connection.execute(sa.delete(tables.node_trait_sources))
+        # A failed example may have left some.
+        connection.execute(sa.delete(tables.reservations))
         for (node_id, uuid), node in zip(ids, inventory, strict=True):
             values = {name: getattr(node, name) for name in ('properties', 'conductor_group', 'maintenance')}
             holder = dict(zip([uuid for _, uuid in ids[-len(RELATED) :]], RELATED, strict=True)).get(uuid)
