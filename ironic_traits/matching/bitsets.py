@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 _SPARSE = 32
 _POSITION = 'I'
 #: Number of adjacent positions whose sets are known together.
-_NEAR = 1 << 10
+_NEAR = 1 << 12
 #: Number of nodes whose masks are computed at once. It limits the number of masks, and so the memory.
 _CHUNK = 1 << 14
 _TRUTH = bytes.maketrans(b'01', b'\x00\x01')
