@@ -7,10 +7,8 @@ from typing import Any
 from ironic_traits import clauses
 from ironic_traits.failures.base import Failure
 
-#: Maximum number of clauses that a message names.
-_MAX_CLAUSES = 5
-#: Maximum number of groups that a message names.
-_MAX_GROUPS = 2
+#: Maximum number of clauses, and of groups of a topology, that a message names.
+_MAX_CLAUSES, _MAX_GROUPS = 5, 3
 
 
 class ReservationNotFound(Failure):

@@ -52,15 +52,17 @@ class MatchesController(Resource):
         max_limit = context.conf.api.max_limit
         limit = min(fields.get('limit', DEFAULT_LIMIT), max_limit)
         if node_request.topology or 'count' in fields:
-            return document | _together(context, fields, node_request, limit)
+            document |= _together(context, fields, node_request, limit)
+            if not document['nodes']:
+                document['warnings'] += _absences(context, node_request)
+            return document
         # One more, to know whether there are more.
         rows = matches.find(context, node_request, limit + 1)
         document['nodes'] = [_node(row) for row in rows[:limit]]
         if not rows:
-            absent = matches.absent_traits(context, node_request)
-            document['warnings'] = [*document['warnings'], *map(_absence_warning, absent)]
+            document['warnings'] += _absences(context, node_request)
         elif len(rows) > limit and 'limit' not in fields:
-            document['warnings'] = [*document['warnings'], _more_warning(limit, max_limit)]
+            document['warnings'] += [_more_warning(limit, max_limit)]
         if fields.get('explain'):
             document['explanation'] = explanations.explain(context, node_request)
         return document
@@ -88,7 +90,7 @@ def _together(context: Context, fields: dict[str, Any], node_request: NodeReques
     keys = [policy.key for policy in node_request.topology]
     nodes = [_node(rows[node.uuid]) | {'groups': dict(zip(keys, node.cell, strict=True))} for node in chosen]
     document: dict[str, Any] = {'nodes': nodes}
-    if nodes:
+    if nodes and reports:
         document['topology'] = match_types.reports(reports)
     if fields.get('explain'):
         document['explanation'] = explanations.explain(context, node_request, needed=count or 1)
@@ -97,6 +99,11 @@ def _together(context: Context, fields: dict[str, Any], node_request: NodeReques
 
 def _more_warning(limit: int, max_limit: int) -> str:
     return f"More nodes match: these are the first {limit}. Set 'limit' to get up to {max_limit}."
+
+
+def _absences(context: Context, node_request: NodeRequest) -> list[str]:
+    """Return sentences about the required traits that no node has."""
+    return [_absence_warning(names) for names in matches.absent_traits(context, node_request)]
 
 
 def _absence_warning(names: Sequence[str]) -> str:

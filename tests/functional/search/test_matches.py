@@ -386,3 +386,16 @@ def test_refusals_are_small(client):
     assert len(response.body) < 4_000_000
     body = {'instance_uuids': [instance(1), instance(2)], 'image': {'properties': {'trait:A': 'nice'}}}
     assert len(client.ask('POST', '/v1/reservations', body).json['warnings']) == 1
+
+
+def test_no_report_about_no_nodes(client):
+    """A policy is neither met nor missed if no nodes could be chosen."""
+    available(client)
+    request = {'topology': [{'key': 'driver', 'policy': 'affinity'}], 'required': ['CUSTOM_NONE'], 'count': 1}
+    document = client.ask('POST', '/v1/matches', request).json
+    assert (document['nodes'], document['warnings']) == ([], ['No node has the trait CUSTOM_NONE.'])
+    assert 'topology' not in document
+    found = client.ask('POST', '/v1/matches', request | {'required': []}).json
+    assert found['topology'] == [
+        {'key': 'driver', 'policy': 'affinity', 'met': True, 'groups': [{'value': 'fake-hardware', 'nodes': 1}]}
+    ]

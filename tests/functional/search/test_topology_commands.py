@@ -93,6 +93,11 @@ def test_matches(racks, prefix):
     assert 'Groups' not in rows(racks, *match)[0]
 
 
+def test_no_match_says_which_trait_no_node_has(racks):
+    errors = run(racks, *BAREMETAL, 'match', '--trait', 'CUSTOM_FSAT', '--same', RACK, stream='stderr')
+    assert 'No node has the trait CUSTOM_FSAT.' in errors
+
+
 def test_no_match_names_the_groups(racks):
     match = (*BAREMETAL, 'match', *FAST, '--same', RACK, '--count', '3')
     assert run(racks, *match) == ''
@@ -120,6 +125,7 @@ def test_reservations_in_one_rack(racks, held, prefix):
     assert [row['Groups'] for row in created] == [{RACK: 'CUSTOM_RACK_1'}] * 2
     errors = run(racks, *create, instance(3), instance(4), code=1)
     assert '2 are needed' in errors
+    assert 'CUSTOM_RACK_2 has 1 of 2 nodes; without CUSTOM_FAST it has 3.' in errors
     assert len(rows(racks, *prefix, 'reservation', 'list')) == 2
 
 
