@@ -107,6 +107,8 @@ def _sampled_matches(client):
     """Generate (name, sample) of matches."""
     yield 'match-request', samples.MATCH
     yield 'matches', client.ask('POST', '/v1/matches', samples.MATCH).json
+    yield 'match-topology-request', samples.TOGETHER
+    yield 'matches-topology', client.ask('POST', '/v1/matches', samples.TOGETHER).json
     yield 'capacity-request', samples.CAPACITY
     yield 'capacity', client.ask('POST', '/v1/capacity', samples.CAPACITY).json
     yield 'drift-firmware', _sampled_firmware(client)
@@ -116,6 +118,8 @@ def _sampled_matches(client):
     yield 'explanation', client.ask('POST', '/v1/explanations', samples.QUERY).json
     yield 'reservation-by-request-request', samples.BY_REQUEST
     yield 'reservation-no-match', client.ask('POST', '/v1/reservations', samples.BY_REQUEST).json
+    yield 'reservation-topology-request', samples.IN_ONE_RACK
+    yield 'reservation-topology-refused', client.ask('POST', '/v1/reservations', samples.IN_ONE_RACK).json
 
 
 def _sampled_node_allocations(client):

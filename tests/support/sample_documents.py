@@ -5,7 +5,7 @@ NODE = {
     'name': 'rack1-1',
     'driver': 'fake-hardware',
     'resource_class': 'baremetal.gold',
-    'properties': {'cpus': 64, 'memory_mb': 262144, 'local_gb': 960, 'cpu_arch': 'x86_64'},
+    'properties': {'cpus': 64, 'memory_mb': 262144, 'local_gb': 960, 'cpu_arch': 'x86_64', 'rack': 'R7'},
     'driver_info': {'redfish_address': 'https://10.0.0.1', 'redfish_username': 'admin', 'redfish_password': 'secret'},
     'extra': {'rack': 1},
 }
@@ -208,6 +208,9 @@ BY_REQUEST = {
     'flavor': FLAVOR,
     'expires_in': 600,
 }
+TOPOLOGY = [{'key': 'properties/rack', 'policy': 'affinity', 'prefer': 'fullest'}]
+TOGETHER = {'flavor': FLAVOR, 'topology': TOPOLOGY, 'count': 1}
+IN_ONE_RACK = BY_REQUEST | {'topology': TOPOLOGY}
 REBUILD = {
     'instance_uuid': INSTANCE,
     'image': {'properties': {'trait:CUSTOM_GOLD': 'required', 'trait:STORAGE_DISK_SSD': 'required'}},
@@ -217,7 +220,7 @@ REBUILD = {
 CAPACITY = {
     'flavors': [
         {'name': 'silver', 'extra_specs': {'resources:CUSTOM_BAREMETAL_SILVER': '1', 'trait:CUSTOM_GOLD': 'forbidden'}},
-        {'name': 'vmx', 'required': ['HW_CPU_X86_VMX'], 'owner': None},
+        {'name': 'vmx', 'required': ['HW_CPU_X86_VMX'], 'owner': None, 'topology': TOPOLOGY, 'count': 2},
     ],
     'without': ['rack1-1'],
     'with': [{'where': {'traits': ['CUSTOM_SILVER']}, 'add': ['HW_CPU_X86_VMX']}],

@@ -81,6 +81,7 @@ GIVEN_BY = {
     'inspection-rules-apply': 'POST /v1/inspection_rules/apply',
     'trait-edit-preview': 'POST /v1/traits/edits',
     'matches': 'POST /v1/matches',
+    'matches-topology': 'POST /v1/matches',
     'match-instance': 'POST /v1/matches',
     'capacity': 'POST /v1/capacity',
     'drift': 'POST /v1/drift',

@@ -6,8 +6,9 @@ from webob import Request
 
 from ironic_traits.api.layers.metrics import MAX_FLAVORS
 from tests.functional.server.test_metrics import read
+from tests.support.checkout import CHECKOUT
 from tests.support.client import Client
-from tests.support.reservations import available_of, reserve
+from tests.support.reservations import available_of, instance, reserve
 from tests.support.service import make_app
 
 NOTHING = {'unsatisfied': [], 'unused_traits': [], 'unreached': 0, 'unreached_nodes': []}
@@ -81,33 +82,29 @@ def test_metrics_of_flavors(database_url, tmp_path):
         assert metrics == gold | {('large', use): 0 for use in ('free', 'held', 'unavailable')}
 
 
-def test_metrics_of_blocks(database_url, tmp_path):
-    """For a flavor with a topology, there are the number of blocks, and the size of the largest one."""
-    path = tmp_path / 'flavors.yaml'
-    same = '[{"key": "resource_class", "policy": "affinity"}]'
-    path.write_text(
-        f'pairs: {{"extra_specs": {{}}, "topology": {same}, "count": 2}}\ngold: {{"resources:CUSTOM_GOLD": 1}}\n'
-    )
+def test_metrics_of_blocks(database_url):
+    """Only flavors with a topology have the numbers of blocks. The file is the one of the guide."""
+    path = CHECKOUT / 'doc/source/examples/gpu-flavors.yaml'
     with make_app(database_url, metrics__enabled=True, metrics__flavors_file=str(path)) as app:
         client = Client(app)
-        for name, number in (('gold', 5), ('silver', 2), ('bronze', 1)):
-            for _ in range(number):
-                available_of(client, name)
+        for number in range(10):
+            uuid = available_of(client, 'gpu')
+            client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': [f'CUSTOM_RACK_{number // 6}']})
         metrics = read(Request.blank('/metrics').get_response(app).text)
-    assert metrics['ironic_traits_flavor_blocks'] == {('pairs',): 3}
-    assert metrics['ironic_traits_flavor_largest_block'] == {('pairs',): 5}
+        assert metrics['ironic_traits_flavor_blocks'] == {('gpu.rack',): 2}
+        assert metrics['ironic_traits_flavor_largest_block'] == {('gpu.rack',): 6}
+        assert metrics['ironic_traits_flavor_nodes']['gpu.single', 'free'] == 10
+
+
+_BLOCK = 'a: {topology: [{key: shard, policy: affinity}], '
 
 
 @pytest.mark.parametrize(
     'text',
     [
-        '[]',
-        'gold: {"trait:x": required}',
-        'a: 5',
-        '{',
-        'a: {"topology": 5}',
-        'a: {"topology": [{"key": "owner", "policy": "affinity"}], "count": 0}',
-        'a: {"topology": [{"key": "owner", "policy": "affinity"}], "trait:CUSTOM_A": required}',
+        *('[]', 'gold: {"trait:x": required}', 'a: 5', '{', 'a: {topology: [{key: rack, policy: affinity}]}'),
+        *(f'{_BLOCK}count: 0}}', f'{_BLOCK}required: [CUSTOM_A]}}'),
+        f'a: {{topology: [{{key: shard, policy: affinity, relative_to: [{instance(1)}]}}]}}',
         '\n'.join(f'f{n}: {{}}' for n in range(MAX_FLAVORS + 1)),
     ],
 )
