@@ -24,7 +24,7 @@ UNBUFFERED = {'PYTHONUNBUFFERED': '1'}
 CHECKOUT = pathlib.Path(__file__).parents[3]
 DOC = CHECKOUT / 'doc' / 'source'
 #: Guides for a cloud of several services, for bare machines, or with BMCs. Other tests run their commands.
-CLOUDS = ('beside-ironic', 'bmc', 'capacity', 'discover', 'installation', 'moving-placement', 'traits')
+CLOUDS = ('beside-ironic', 'bmc', 'capacity', 'discover', 'installation', 'moving-placement', 'nova', 'traits')
 GUIDES = [
     page
     for page in sorted(DOC.glob('*.rst'))
@@ -115,21 +115,25 @@ def test_the_transcripts(page, home):
 
 
 def check(page, home, before, cwd, replacements=types.MappingProxyType({})):
-    """Run the commands of a page, and compare what they print.
+    """Run the commands of a page with a service, and compare what they print.
 
     :param before: directory in which the commands begin.
     :param cwd: directory of the service.
     :param replacements: as for ``run``.
     """
+    with ForkedServer(None, cwd=cwd) as server:
+        compare(page, home, before, {**replacements, 'http://127.0.0.1:6385': server.base})
+
+
+def compare(page, home, before, replacements):
+    """Run the commands of a page, and compare what they print. The parameters are those of ``check``."""
     text = page.read_text()
     shown = [
         (command[0][5:], [line[3:].rstrip() for line in output.split('\n') if line.strip()])
         for block in _BLOCK.findall(text)
         for command, output in zip(_COMMAND.finditer(block), _COMMAND.split(block)[1:], strict=True)
     ]
-    with ForkedServer(None, cwd=cwd) as server:
-        replacements = {**replacements, 'http://127.0.0.1:6385': server.base}
-        printed = run([command for command, _ in shown], replacements, before, home)
+    printed = run([command for command, _ in shown], replacements, before, home)
     assert len(printed) == len(shown)
     if os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'):
         _write(page, text, shown, printed)
