@@ -67,7 +67,10 @@ def headline(explanation: Mapping[str, Any]) -> str:
     if not considered:
         return 'There are no nodes'
     matches = f'{count(matched)} match{"es" if matched == 1 else ""}' if matched else 'No node matches'
-    return f'{matches} ({matched} of {count(considered)})'
+    together = ''
+    if matched and 'topology' in explanation:
+        together = f', of which {explanation["topology"]["largest"]} can be chosen together'
+    return f'{matches} ({matched} of {count(considered)}){together}'
 
 
 def sentences(explanation: Mapping[str, Any]) -> Iterator[str]:

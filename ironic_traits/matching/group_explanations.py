@@ -62,7 +62,7 @@ class GroupExplanation:
         :param has_policies: whether policies may be dropped that all nodes have a group for.
         :returns: as of ``Explanation.relaxations``. The clause of a policy stands for the whole policy.
         """
-        failing = Counter({mask: sum(cells.values()) for mask, cells in self.cells.items()})
+        failing = Counter({mask: sum(cells.values()) for mask, cells in self.cells.items() if cells})
         policies = {1 << self.clauses.index(policy.clause) for policy in self.policies} if has_policies else set()
         return Explanation(self.clauses, failing).relaxations(count, functools.cache(self.largest), policies)
 

@@ -88,7 +88,9 @@ def _together(context: Context, fields: dict[str, Any], node_request: NodeReques
     chosen, reports = group_search.find(context, node_request, count, limit)
     rows = {row.uuid: row for row in matches.of_uuids(context, [node.uuid for node in chosen])}
     keys = [policy.key for policy in node_request.topology]
-    nodes = [_node(rows[node.uuid]) | {'groups': dict(zip(keys, node.cell, strict=True))} for node in chosen]
+    # A node that was deleted in the meantime has no row.
+    found = ((rows[node.uuid], node.cell) for node in chosen if node.uuid in rows)
+    nodes = [_node(row) | ({'groups': dict(zip(keys, cell, strict=True))} if keys else {}) for row, cell in found]
     document: dict[str, Any] = {'nodes': nodes}
     if nodes and reports:
         document['topology'] = match_types.reports(reports)

@@ -202,6 +202,8 @@ def check_explanation(case, explanation):
         members = [cell for cell in cells if all(value in (None, of) for value, of in zip(allowed, cell, strict=True))]
         assert each['nodes'] == topology.largest(policies, related, members)
         assert bool(each['relaxations']) <= (each['nodes'] < case.count)
+        for relaxation in each['relaxations']:
+            assert not any(clause.startswith('topology:') for clause in relaxation['drop'])
 
 
 def check_capacity(client, case):
