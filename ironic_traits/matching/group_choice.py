@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ironic_traits.matching.group_limits import Cell, Limit, fill
-from ironic_traits.matching.topology import AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY, Policy
+from ironic_traits.matching.topology import AFFINITY, SOFT, SOFT_AFFINITY, SOFT_ANTI_AFFINITY, Policy
 
-_SOFT = (SOFT_AFFINITY, SOFT_ANTI_AFFINITY)
 #: Maximum number of sets of groups that are tried to find the smallest one with enough nodes.
 _MAX_TRIES = 500
 
@@ -37,7 +36,7 @@ class Situation:
 
     def choose(self, count: int) -> Counter[Cell] | None:
         """Return the best choice of some nodes: {cell: number of nodes}. Return None if there is no choice."""
-        soft = [place for place, policy in enumerate(self.policies) if policy.name in _SOFT]
+        soft = [place for place, policy in enumerate(self.policies) if policy.name in SOFT]
         choices = (
             choice
             for _, block in self.blocks()

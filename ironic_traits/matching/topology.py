@@ -18,7 +18,8 @@ from ironic_traits.uuids import canonical
 
 AFFINITY, ANTI_AFFINITY = 'affinity', 'anti-affinity'
 SOFT_AFFINITY, SOFT_ANTI_AFFINITY = 'soft-affinity', 'soft-anti-affinity'
-POLICIES = (AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY)
+SOFT = (SOFT_AFFINITY, SOFT_ANTI_AFFINITY)
+POLICIES = (AFFINITY, ANTI_AFFINITY, *SOFT)
 FULLEST, EMPTIEST = 'fullest', 'emptiest'
 TRAIT_PREFIX = 'trait:'
 #: Fields of nodes that can be a key, and the fields with an object, of which a path can be one.

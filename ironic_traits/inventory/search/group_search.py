@@ -25,7 +25,7 @@ from ironic_traits.inventory.search.node_index import View
 from ironic_traits.matching import topology
 from ironic_traits.matching.group_choice import Situation
 from ironic_traits.matching.group_limits import Cell
-from ironic_traits.matching.topology import AFFINITY, FULLEST, Policy, Report
+from ironic_traits.matching.topology import AFFINITY, FULLEST, SOFT, Policy, Report
 
 _Numbers = Sequence[Mapping[str, int]]
 
@@ -104,7 +104,8 @@ class Search:
     @property
     def _is_of_one_cell(self) -> bool:
         names = {policy.name for policy in self._policies}
-        return AFFINITY in names and len({policy.key for policy in self._policies}) == 1
+        # A soft policy may prefer another cell, because of the nodes that it is relative to.
+        return AFFINITY in names and names.isdisjoint(SOFT) and len({policy.key for policy in self._policies}) == 1
 
     @functools.cached_property
     def _situation(self) -> Situation:

@@ -82,6 +82,18 @@ def test_one_more_in_another_rack(client):
     assert f"'relative_to' names instance {instance(99)}, which holds no node that you may see." in message(unknown)
 
 
+def test_a_soft_policy_chooses_the_group(client):
+    """A soft policy decides between groups that hard policies allow, also for the same key, with the index."""
+    racks = add_racks(client, 3, 2)
+    client.ask('POST', PATH, {'instance_uuid': instance(9), 'node_uuid': next(iter(racks))})
+    client.ask('POST', '/v1/capacity', {'flavors': [{'name': 'any', 'required': []}]})
+    away, near = (
+        {'key': RACK, 'policy': f'soft-{name}', 'relative_to': [instance(9)]} for name in ('anti-affinity', 'affinity')
+    )
+    assert held(racks, ask(client, [1], SAME, away)) == {1: 1}
+    assert held(racks, ask(client, [2], SAME | {'prefer': 'fullest'}, near)) == {0: 1}
+
+
 def test_more_instances_of_a_group(client):
     """If some instances of a request have nodes already, the other nodes must fit to them."""
     racks = add_racks(client, 2, 3)
