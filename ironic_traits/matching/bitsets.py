@@ -10,6 +10,7 @@ import operator
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 #: A set with fewer members than one in _SPARSE positions is stored as a list of positions, of 4 bytes each.
 _SPARSE = 32
@@ -124,9 +125,12 @@ class Bitsets:
         #: {position // _NEAR: names of the sets that have, or had, one of these positions}. There may be as many sets
         #: as racks, so a change must not pass them all.
         self._near: dict[int, set[Hashable]] = defaultdict(set)
+        #: {kind: names of its sets that are not empty}.
+        self._kinds: dict[Hashable, set[Hashable]] = defaultdict(set)
 
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._sets)
+    def of_kind(self, kind: Hashable) -> Iterator[Any]:
+        """Return the names that are tuples, and begin with a kind."""
+        return iter(self._kinds[kind])
 
     def get(self, name: Hashable) -> int:
         """Return the set of a name."""
@@ -173,9 +177,12 @@ class Bitsets:
 
     def _set(self, name: Hashable, members: int | array) -> None:
         """Store a set in the form that needs less memory; forget an empty one."""
+        kind = name[0] if isinstance(name, tuple) else None
         if not members:
             self._sets.pop(name, None)
+            self._kinds[kind].discard(name)
             return
+        self._kinds[kind].add(name)
         if isinstance(members, int):
             if members.bit_count() * _SPARSE * 2 < self.size:
                 members = array(_POSITION, positions(members))

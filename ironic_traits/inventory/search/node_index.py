@@ -124,7 +124,7 @@ class View:
         return self._sets.size
 
     def _names(self, kind: str) -> Iterator[Any]:
-        return (name[1] for name in self._sets if isinstance(name, tuple) and name[0] == kind)
+        return (value for _, value in self._sets.of_kind(kind))
 
 
 class _Closed(Exception):

@@ -148,8 +148,9 @@ class NodeSets:
                     values[position] = topology.group(key, value)
             return values
         twice: list[int] = []
-        for name in [each[1] for each in self.sets if isinstance(each, tuple) and each[0] == 'trait']:
-            for position in bitsets.positions(self.sets.get(('trait', name))) if name.startswith(beginning) else ():
+        names = [name for _, name in self.sets.of_kind('trait') if name.startswith(beginning)]
+        for name in names:
+            for position in bitsets.positions(self.sets.get(('trait', name))):
                 if values[position] is not None:
                     twice.append(position)
                 values[position] = name
