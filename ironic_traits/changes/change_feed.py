@@ -26,6 +26,8 @@ NODE, RESERVATION = 'node', 'reservation'
 KINDS = {NODE: tables.nodes, RESERVATION: tables.reservations}
 #: Maximum number of rows of the log that one transaction numbers.
 BATCH = 2000
+#: Number of changes without a number that a reader of snapshots may leave so.
+_FEW = 8
 #: Maximum number of batches of rows that are numbered for one request. The next request numbers the others.
 MAX_BATCHES = 10
 _TOKEN = re.compile(r'([0-9a-f]{32})-([0-9]{1,18})')
@@ -250,6 +252,24 @@ def news(connection: sa.Connection, kind: str, before: Seen | None) -> News:
     since_then = sa.select(columns.uuid).where(columns.number > token.number, columns.kind == kind)
     uuids = unnumbered.union(connection.scalars(since_then), before.unnumbered if before else ())
     return News(uuids, seen)
+
+
+def number_several(context: Database) -> None:
+    """Number the changes that are committed, if there are more than a few without a number.
+
+    To read a few of them again takes less time than to number them.
+    """
+    with context.read() as connection:
+        several = connection.scalar(_SEVERAL)
+    if several is None or several:
+        _number_all(context)
+
+
+_some = sa.select(tables.change_log.c.id).limit(_FEW + 1).subquery()
+#: Whether there are more than a few changes without a number; no row if nothing was ever numbered.
+_SEVERAL = prepared(
+    sa.select(sa.select(sa.func.count() > _FEW).select_from(_some).scalar_subquery()).select_from(tables.change_numbers)
+)
 
 
 def _number_all(context: Database) -> Token:

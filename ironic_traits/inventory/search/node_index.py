@@ -151,7 +151,7 @@ class NodeIndex:
         :param context: a Context or a Service.
         """
         # Numbers the changes first: those without a number are read again at the next use.
-        change_feed.now(context)
+        change_feed.number_several(context)
         with self._lock, context.snapshot() as connection:
             with self._guarded():
                 nodes = self._refreshed(connection, change_feed.news(connection, change_feed.NODE, self._seen))
@@ -163,7 +163,7 @@ class NodeIndex:
         if self._nodes is None or self._is_preparing:
             yield None
             return
-        change_feed.now(context)
+        change_feed.number_several(context)
         with self._lock, context.snapshot() as connection:
             news = change_feed.news(connection, change_feed.NODE, self._seen)
             if self._nodes is None or news.uuids is None or len(news.uuids) > _BATCH:

@@ -152,12 +152,13 @@ def test_the_index_is_made_in_the_background(app, client, monkeypatch):
     app.service.node_index.wait()
     assert index_explanations.explain(context, node_request, None).explanation.considered == 2
     # There are more changes than one statement reads.
-    monkeypatch.setattr(node_index, '_BATCH', 1)
-    available(client), available(client)
+    monkeypatch.setattr(node_index, '_BATCH', 10)
+    for _ in range(11):
+        available(client)
     assert index_explanations.explain(context, node_request, None) is None
-    assert explanations.explain(context, node_request)['considered'] == 4
+    assert explanations.explain(context, node_request)['considered'] == 13
     app.service.node_index.wait()
-    assert index_explanations.explain(context, node_request, None).explanation.considered == 4
+    assert index_explanations.explain(context, node_request, None).explanation.considered == 13
 
 
 def test_a_failed_preparation_is_tried_again(app, client, monkeypatch, caplog):

@@ -265,7 +265,7 @@ def test_a_process_keeps_the_index_of_many_nodes_ready(app, client, monkeypatch)
     monkeypatch.setattr(node_index, 'FIRST_PAUSE', 0)
     monkeypatch.setattr(node_index, 'PAUSE', 0.01)
     monkeypatch.setattr(node_index, 'MANY_NODES', 2)
-    monkeypatch.setattr(node_index, '_BATCH', 1)
+    monkeypatch.setattr(node_index, '_BATCH', 10)
     available(client)
     available(client)
     context = Context(app.service, BARE_METAL, 80, '')
@@ -274,9 +274,9 @@ def test_a_process_keeps_the_index_of_many_nodes_ready(app, client, monkeypatch)
     assert ready(context) is None, 'with few nodes'
     available(client)
     wait_until(lambda: ready(context) == 3)
-    for _ in range(3):
+    for _ in range(11):
         available(client)
-    wait_until(lambda: ready(context) == 6)
+    wait_until(lambda: ready(context) == 14)
     app.service.node_index.close()
     assert not app.service.node_index._keeper.is_alive()
 
