@@ -36,7 +36,7 @@ def read_then_write():
 
     # Other modules have imported the functions already.
     single_node.lock.__code__ = lock.__code__
-    free_nodes._take_some.__code__ = take_some.__code__
+    free_nodes.take_some.__code__ = take_some.__code__
 
 
 def answer_before_commit():
