@@ -125,6 +125,8 @@ def count_all(service: Any, flavors: Sequence[Flavor]) -> list[Capacity]:
 
 def _related(context: Context, flavor: Flavor) -> list[Counter[str]]:
     policies = flavor.node_request.topology
+    if not policies:
+        return []
     with context.read() as connection:
         return related_nodes.read(context, connection, policies).numbers(policies)
 

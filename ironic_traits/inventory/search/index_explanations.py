@@ -99,8 +99,8 @@ def _clauses(
         yield f'eligible:{clause.name}', nodes.all & ~(nodes.view.unavailable(clause.name) & ~own)
     if nodes.view.unavailable('expectation') & nodes.all:
         yield from _expectations(nodes, node_request.considered(context))
-    groups = nodes.view.groups([policy.key for policy in node_request.topology])
     for name, place in {policy.clause: place for place, policy in enumerate(node_request.topology)}.items():
+        groups = nodes.view.groups([policy.key for policy in node_request.topology])
         yield name, nodes.all & ~bitsets.from_positions(groups.without(place), nodes.view.size)
 
 

@@ -151,6 +151,8 @@ def test_the_index_is_made_in_the_background(app, client, monkeypatch):
     assert explanations.explain(context, node_request)['considered'] == 2
     app.service.node_index.wait()
     assert index_explanations.explain(context, node_request, None).explanation.considered == 2
+    # A request without a topology makes no groups, which each write would have to update.
+    assert not app.service.node_index._nodes._groups
     # There are more changes than one statement reads.
     monkeypatch.setattr(node_index, '_BATCH', 10)
     for _ in range(11):
