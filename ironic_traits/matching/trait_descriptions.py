@@ -15,7 +15,6 @@ or empty line; one behind a trait describes that trait:
 {'AVX512F': 'foundation\nref: https://example.org/avx', 'AVX512CD': 'ref: https://example.org/avx'}
 """
 
-import ast
 import functools
 import inspect
 import io
@@ -93,7 +92,8 @@ class _Reader:
     def read(self, token: tokenize.TokenInfo) -> None:
         """Read a token of the list."""
         if token.type == tokenize.STRING:
-            self.items[ast.literal_eval(token.string)] = self._above
+            # The items are plain strings. ast.literal_eval can fail in a process with threads (CPython 3.11).
+            self.items[token.string.strip('\'"')] = self._above
             self._row, self._is_used = token.start[0], True
         elif token.type == tokenize.COMMENT and token.start[0] == self._row:
             self._behind[next(reversed(self.items))] = _text(token)

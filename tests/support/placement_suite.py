@@ -19,7 +19,7 @@ import os_resource_classes
 import os_traits
 from gabbi import fixture, handlers, suitemaker
 
-from tests.support import yaml_files
+from tests.support import syntax, yaml_files
 
 _TESTS = pathlib.Path(importlib.util.find_spec('placement').submodule_search_locations[0]) / 'tests' / 'functional'
 FILES = sorted((_TESTS / 'gabbits').glob('*.yaml'))
@@ -168,7 +168,7 @@ def _fixtures(client):
 def _fixture_classes():
     """Return the compiled fixture classes of the package, of which each file needs new ones."""
     source = _TESTS / 'fixtures' / 'gabbits.py'
-    tree = ast.parse(source.read_text())
+    (tree,) = syntax.trees([source.read_text()])
     tree.body = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name not in _UNUSED]
     return compile(tree, source, 'exec')
 

@@ -1,11 +1,12 @@
 """Inspection data of real machines: processors from archspec, and lscpu and HP samples from hardware."""
 
-import ast
 import pathlib
 import re
 
 import archspec
 import hardware
+
+from tests.support import syntax
 
 TARGETS = pathlib.Path(archspec.__file__).parent / 'json' / 'tests' / 'targets'
 SAMPLES = pathlib.Path(hardware.__file__).parent / 'tests' / 'samples'
@@ -25,11 +26,12 @@ def lscpu_samples():
 
 def hp_samples():
     """Return {serial number: inspection data} of servers, from the extra-hardware collector."""
-    documents = {}
-    for path in sorted(CARDIFF.glob('*.hw_')):
-        rows = [list(row) for row in ast.literal_eval(path.read_text())]
-        documents[path.name.split('-')[2][:10]] = {'inventory': {}, 'plugin_data': {'data': rows}}
-    return documents
+    paths = sorted(CARDIFF.glob('*.hw_'))
+    rows = syntax.literals(path.read_text() for path in paths)
+    return {
+        path.name.split('-')[2][:10]: {'inventory': {}, 'plugin_data': {'data': [list(row) for row in rows]}}
+        for path, rows in zip(paths, rows, strict=True)
+    }
 
 
 def _document(text):
