@@ -79,8 +79,18 @@ def with_instances(path, body, count):
     return body | ({'instance_uuids': [str(uuid.uuid4()) for _ in range(count)]} if is_claim else {})
 
 
+def warm_up(url):
+    """Wait until each worker has its index of nodes. Requests for capacity wait for it."""
+    _, path, body = requests()[-1]
+    # A worker gets each new connection by chance.
+    for _ in range(10):
+        with contextlib.closing(Connection(url, version=RESERVATION_VERSION)) as connection:
+            connection.ask('POST', path, body)
+
+
 def choose(url, arguments, count):
     """Measure each request for some seconds, after a request that does not count, and print a line for each."""
+    warm_up(url)
     client, other = (Connection(url, version=RESERVATION_VERSION) for _ in range(2))
     change = changes(count)
     print(f'{count} nodes {"":28} {"p50":>8} {"p99":>8} {"number":>7} {"nodes":>6}  status')

@@ -1,7 +1,7 @@
 """Finds the nodes for a request with a topology, without locking them.
 
-The nodes come from the index of nodes, if this process has it, and otherwise from one statement. How many of them are
-taken of which groups, ``matching.group_choice`` decides.
+The nodes come from the index of nodes, if this process has it or there are very many nodes, and otherwise from one
+statement. How many of them are taken of which groups, ``matching.group_choice`` decides.
 """
 
 import contextlib
@@ -189,7 +189,7 @@ def search(
     """
     is_listed = node_request.idents is not None or bool(free.conditions)
     if not is_listed:
-        with context.service.node_index.if_ready(context) as view:
+        with context.service.node_index.if_worth_waiting(context) as view:
             if view is not None:
                 candidates = _Indexed(context, view, node_request, free.busy)
                 yield Search(node_request.topology, candidates, related, count)

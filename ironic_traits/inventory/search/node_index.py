@@ -27,8 +27,8 @@ from ironic_traits.matching import bitsets
 LOG = logging.getLogger(__name__)
 #: If there are more nodes, counting statements take so long that a process keeps the index ready (``keep``).
 MANY_NODES = 20_000
-#: If there are more nodes, the index is made only for capacity and drift: it needs more memory than a worker should use
-#: for requests that a statement can answer.
+#: If there are more nodes, the index is made only for requests that read all nodes: capacity, drift and topologies. It
+#: needs more memory than a worker should use for requests that a statement can answer.
 MAX_NODES = 300_000
 #: Seconds between two updates of an index that is kept ready.
 PAUSE = 60
@@ -173,6 +173,22 @@ class NodeIndex:
                 nodes = self._refreshed(connection, news)
             yield _view(connection, nodes)
 
+    @contextlib.contextmanager
+    def if_worth_waiting(self, context: Any) -> Iterator[View | None]:
+        """Yield a View as ``if_ready`` does. With more than MAX_NODES, wait for it as ``now`` does.
+
+        A statement that reads so many rows takes as long as the index, and more memory, for each request.
+        """
+        with self.if_ready(context) as view:
+            if view is not None:
+                yield view
+                return
+        if _number_of_nodes(context) > MAX_NODES:
+            with self.now(context) as view:
+                yield view
+        else:
+            yield None
+
     def prepare(self, context: Any) -> None:
         """Begin to read the nodes in another thread, unless such a thread runs already."""
         with self._preparations:
@@ -224,7 +240,7 @@ class NodeIndex:
             try:
                 with self.if_ready(context) as view:
                     is_ready = view is not None
-                if not is_ready and _has_many_nodes(context):
+                if not is_ready and MANY_NODES < _number_of_nodes(context) <= MAX_NODES:
                     self.prepare(context)
             except Exception as error:
                 # The thread must survive all errors.
@@ -281,12 +297,11 @@ def _return_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _has_many_nodes(context: Any) -> bool:
-    """Whether there are so many nodes that a process keeps the index ready. It counts MAX_NODES + 1 at most."""
+def _number_of_nodes(context: Any) -> int:
+    """Return the number of nodes, MAX_NODES + 1 at most."""
     some = sa.select(tables.nodes.c.id).limit(MAX_NODES + 1).subquery()
     with context.read() as connection:
-        number = connection.scalar(sa.select(sa.func.count()).select_from(some)) or 0
-    return MANY_NODES < number <= MAX_NODES
+        return connection.scalar(sa.select(sa.func.count()).select_from(some)) or 0
 
 
 def by_frequency(counts: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:

@@ -11,6 +11,7 @@ from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.inventory.holds.free_nodes import Lost
 from ironic_traits.inventory.holds.group_holds import GroupChoice
+from ironic_traits.inventory.search import matches, node_index
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching.topology import parse
 from tests.support.client import Client, ask_as, message
@@ -221,6 +222,22 @@ def test_a_choice_is_checked_under_the_locks(app, client, change):
         assert client.ask('PUT', f'/v1/nodes/{moved}/traits', {'traits': ['CUSTOM_RACK_1']}).status_int == 200
     with pytest.raises(Lost), context.write() as connection:
         attempt.take(connection, [instance(1)])
+
+
+@pytest.mark.parametrize('is_large', [False, True])
+def test_a_large_inventory_waits_for_the_index(app, client, monkeypatch, is_large):
+    """With many nodes, no request reads all of them for itself, also not when a service has just started."""
+    racks = add_racks(client, 1, 2)
+    monkeypatch.setattr(node_index, 'MAX_NODES', 2 if is_large else 3)
+    monkeypatch.setattr(matches, 'grouped', functools.partial(count_calls, calls := [], matches.grouped))
+    assert held(racks, ask(client, [1, 2], SAME)) == {1: 2}
+    assert len(calls) == (0 if is_large else 1)
+
+
+def count_calls(calls, function, *arguments):
+    """Note a call, and call a function."""
+    calls.append(arguments)
+    return function(*arguments)
 
 
 def test_a_cluster_grows_from_many_sides(app, client, clients):

@@ -12,7 +12,7 @@ from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.statements.types import now
 from ironic_traits.inventory.core.mirror_exclusions import Exclusions
-from ironic_traits.inventory.search import explanations, index_explanations, node_index, node_sets
+from ironic_traits.inventory.search import clause_statements, explanations, index_explanations, node_index, node_sets
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching.requests import understand
 from tests.conftest import empty
@@ -69,7 +69,7 @@ def change(app, inventory, choose):
 
 def test_both_explanations_are_the_same(database_url, monkeypatch):
     """Both explanations are equal on random inventories with children, mirrored nodes, mismatches and an allocation."""
-    for module in (explanations, index_explanations):
+    for module in (clause_statements, index_explanations):
         monkeypatch.setattr(module, 'MAX_RULES', 2)
     with make_app(database_url) as app:
 
