@@ -6,10 +6,8 @@ statement. How many of them are taken of which groups, ``matching.group_choice``
 
 import contextlib
 import functools
-import itertools
-import operator
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import sqlalchemy as sa
@@ -220,29 +218,32 @@ class _Indexed:
         return {cell: number for cell, number in zip(self._groups.cells, self._numbers, strict=True) if number}
 
     def shares(self, place: int) -> dict[str | None, Share]:
-        both = self._free_and_all()
+        both = map(self._groups.counts, self._free_and_all())
         return _shares((cell[place], free, every) for cell, free, every in zip(self._groups.cells, *both, strict=True))
 
-    def _free_and_all(self) -> tuple[list[int], list[int]]:
-        """Return the numbers of free nodes and of all nodes in each cell."""
+    def _free_and_all(self) -> tuple[int, int]:
+        """Return the sets of the free nodes, and of all nodes."""
         considered = self._nodes.considered({})
-        return self._groups.counts(considered & self._nodes.free), self._groups.counts(considered)
+        return considered & self._nodes.free, considered
 
     def best(self, count: int) -> dict[Cell, int] | None:
         prefer = next((policy.prefer for policy in self._request.topology if policy.prefer), None)
         if self._request.request.preferred:
             return None
-        ranks: list[Iterable[Any]] = [self._groups.cells]
         if prefer:
-            # As ``Share.rank``. There may be many thousand groups, so no Python code runs for each.
-            free, every = self._free_and_all()
-            shares = map(operator.truediv, free, map(max, every, itertools.repeat(1)))
-            both = [shares, free] if prefer == FULLEST else [map(operator.neg, shares), map(operator.neg, free)]
-            ranks = [*both, *ranks]
-        enough = map(count.__le__, self._numbers)
-        ranked = itertools.compress(zip(*ranks, self._numbers, strict=True), enough)
-        *_, cell, number = min(ranked, default=((), 0))
-        return {cell: number} if cell else {}
+            # There may be many thousand groups, so they are not ranked one by one.
+            by_share = self._groups.by_share(*self._free_and_all())
+            ranked: Iterator[Collection[int]] = (
+                by_share[share] for share in sorted(by_share, key=lambda share: Share(*share).rank(prefer))
+            )
+        else:
+            ranked = iter([range(len(self._numbers))])
+        for places in ranked:
+            enough = [place for place in places if self._numbers[place] >= count]
+            if enough:
+                best = min(enough, key=self._groups.cells.__getitem__)
+                return {self._groups.cells[best]: self._numbers[best]}
+        return {}
 
     def scores(self, count: int) -> dict[Cell, int]:
         if not self._request.request.preferred:
@@ -258,7 +259,7 @@ class _Indexed:
 
     def _best(self, cell: Cell, number: int) -> list[tuple[int, int]]:
         """Return the score and the position of the best nodes of a cell."""
-        members = self._groups.members[self._groups.cells.index(cell)]
+        members = self._groups.members_of(cell)
         free = [position for position in members if self._free >> position & 1]
         scored = ((sum(weight for nodes, weight in self._preferred if nodes >> each & 1), each) for each in free)
         return sorted(scored, key=lambda each: (-each[0], each[1]))[:number]

@@ -2,8 +2,8 @@
 
 import functools
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -19,6 +19,8 @@ from ironic_traits.matching.topology import Policy
 _MAX_COUNTED = 8
 #: A set replaces an earlier one if less than one of so many nodes is different.
 _SIMILAR = 1000
+#: {(number of nodes, another number of nodes): {number of a cell}}.
+_Cells = dict[tuple[int, int], set[int]]
 
 
 @functools.lru_cache(maxsize=256)
@@ -75,6 +77,19 @@ class _Counted(NamedTuple):
     numbers: list[int]
 
 
+class _ByShare(NamedTuple):
+    """The cells by two numbers: how many nodes of one set, and of another one, are in them.
+
+    :ivar pairs: the two numbers of each cell.
+    :ivar cells: {the two numbers: {number of a cell}}.
+    """
+
+    one: int
+    other: int
+    pairs: list[tuple[int, int]]
+    cells: _Cells
+
+
 class Groups:
     """The groups of all nodes for some keys. They have numbers.
 
@@ -93,6 +108,7 @@ class Groups:
         #: The number of the cell of the node at each position.
         self._numbers = array('I')
         self._counted: list[_Counted] = []
+        self._by_share: _ByShare | None = None
         for each in cells:
             self.set(len(self._numbers), each)
 
@@ -112,7 +128,34 @@ class Groups:
             self.members[self._numbers[position]].remove(position)
             self._numbers[position] = place
         self.members[place].append(position)
-        self._counted = []
+        self._counted, self._by_share = [], None
+
+    def members_of(self, cell: Cell) -> Sequence[int]:
+        """Return the positions of the nodes of a cell."""
+        return self.members[self._places[cell]]
+
+    def by_share(self, one: int, other: int) -> _Cells:
+        """Return the cells by two numbers: {(nodes of one set, nodes of the other set): {number of a cell}}.
+
+        There may be many thousand cells. So only what differs from the last sets is changed, as in ``counts``.
+
+        :returns: it is valid until the next call.
+        """
+        ones, others = self.counts(one), self.counts(other)
+        last = self._by_share or _ByShare(0, 0, [], defaultdict(set))
+        different = last.one ^ one | last.other ^ other
+        places: Collection[int] = range(len(self.cells))
+        if last.pairs and different.bit_count() * _SIMILAR <= one.bit_count():
+            places = {self._numbers[position] for position in bitsets.positions(different)}
+        else:
+            last = _ByShare(0, 0, [(0, 0)] * len(self.cells), defaultdict(set))
+        for place in places:
+            before, after = last.pairs[place], (ones[place], others[place])
+            last.cells[before].discard(place)
+            last.cells[after].add(place)
+            last.pairs[place] = after
+        self._by_share = last._replace(one=one, other=other)
+        return last.cells
 
     def counts(self, nodes: int) -> list[int]:
         """Return how many nodes of a set are in each cell: [number, …].
