@@ -26,6 +26,8 @@ from ironic_traits.inventory.search.matches import NodeRequest
 
 #: Maximum number of nodes that ``last_error`` names.
 _MAX_NAMED = 5
+#: How often a search may find no node before an allocation is stored without one, although a node is free by then.
+_MAX_REFUSALS = 10
 #: Columns of a node that are needed to write an allocation.
 _HELD = (tables.nodes.c.allocation_uuid, tables.nodes.c.instance_info, MOMENT)
 #: Failures after which an allocation has the state "error": no node can be held for it.
@@ -68,14 +70,21 @@ def create(context: Context, values: Values, node_request: NodeRequest, fields: 
     """
     row = _new_row(values)
     hold = functools.partial(_hold, context, row, not values['uuid'], fields)
-    try:
-        return free_nodes.search(NodeChoice(context, node_request), hold)
-    except _UNSATISFIED as failure:
-        row = row | {'state': ERROR, 'last_error': _last_error(row['uuid'], failure)}
-    try:
-        return _store(context, row, fields)
-    except db_exception.DBDuplicateEntry as error:
-        raise _duplicate(error, row) from error
+    refusals = 0
+    while True:
+        attempt = NodeChoice(context, node_request)
+        try:
+            return free_nodes.search(attempt, hold)
+        except _UNSATISFIED as failure:
+            refused = row | {'state': ERROR, 'last_error': _last_error(row['uuid'], failure)}
+        refusals += 1
+        try:
+            return _store(context, refused, fields, attempt if refusals < _MAX_REFUSALS else None)
+        except free_nodes.Lost:
+            # A node has become free since the search. Perhaps another allocation with this uuid held it, and has ended.
+            continue
+        except db_exception.DBDuplicateEntry as error:
+            raise _duplicate(error, row) from error
 
 
 @waiting_for_lock
@@ -225,10 +234,16 @@ def _associate(
 
 
 @retried
-def _store(context: Context, row: Values, fields: tuple[str, ...]) -> sa.Row:
-    """Insert an allocation that does not hold a node."""
+def _store(context: Context, row: Values, fields: tuple[str, ...], attempt: NodeChoice | None) -> sa.Row:
+    """Insert an allocation that does not hold a node.
+
+    :param attempt: the attempt that has found no node; None if it does not matter whether it finds one now.
+    :raises free_nodes.Lost: it finds one now.
+    """
     with context.write() as connection:
         connection.execute(sa.insert(KIND.table).values(row))
+        if attempt and attempt.finds(connection, row['uuid']):
+            raise free_nodes.Lost
         return _read(context, connection, row['uuid'], fields)
 
 

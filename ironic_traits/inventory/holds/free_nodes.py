@@ -159,6 +159,17 @@ class NodeChoice:
             return [node_consumers.allocated_to(instance)]
         return []
 
+    def finds(self, connection: sa.Connection, instance: str) -> bool:
+        """Whether there is a node that can be held for an instance, which has none yet."""
+        on_node = sa.exists().where(tables.nodes.c.instance_uuid == instance)
+        reserved = sa.exists().where(tables.reservations.c.instance_uuid == instance, LIVE)
+        if connection.scalar(sa.select(sa.or_(on_node, reserved))):
+            return False
+        try:
+            return bool(self._find(connection, [instance], eligibility.eligible_for(instance), ()))
+        except TooFew:
+            return False
+
     def _find(
         self, connection: sa.Connection, instances: Sequence[str], free: Condition, first: Sequence[Condition]
     ) -> Sequence[sa.Row]:

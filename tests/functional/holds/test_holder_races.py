@@ -5,6 +5,7 @@ import itertools
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
+from ironic_traits.inventory.holds import allocate as allocate_module
 from tests.support.concurrency import at_once
 from tests.support.providers import GOLD, allocate, golden
 from tests.support.reservations import PATH, instance, reserve
@@ -145,6 +146,20 @@ def test_allocations_begin_and_end_at_once(app, clients):
         active = sa.select(tables.node_allocations.c.uuid).where(tables.node_allocations.c.node_uuid == node)
         assert connection.scalar(active) == held.allocation_uuid
     assert held.allocation_uuid in (None, held.instance_uuid)
+
+
+def test_an_allocation_ends_while_it_is_asked_for_again(client, monkeypatch):
+    """The second one finds the node held by the first one. It must not be stored in "error" when the node is free."""
+    node = golden(client)
+    assert request(client, 1, node).json['state'] == 'active'
+
+    def store(*arguments, original=allocate_module._store):
+        client.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'remove', 'path': '/instance_uuid'}])
+        return original(*arguments)
+
+    monkeypatch.setattr(allocate_module, '_store', store)
+    again = request(client, 1, node)
+    assert (again.json['state'], again.json['node_uuid']) == ('active', node)
 
 
 def test_a_name_at_once(clients):
