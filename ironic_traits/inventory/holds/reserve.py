@@ -89,7 +89,9 @@ def _hold_once(
             nodes = attempt.take(connection, rest, first)
             if begin.is_held or any(node.has_expired for node in nodes):
                 _settle(connection, nodes, rest)
-            held |= _insert(context, connection, dict(zip(rest, nodes, strict=True)), expiry)
+            new = _insert(context, connection, dict(zip(rest, nodes, strict=True)), expiry)
+            _check_kept(connection, held.values())
+            held |= new
             context.service.places.set(node_request, max(node.id for node in nodes))
         return Reservations([held[instance] for instance in instances], bool(rest))
 
@@ -154,6 +156,17 @@ def _check_held(
         for row in held:
             if row.node_uuid not in matching:
                 raise held_elsewhere(row.instance_uuid, row.node_uuid, row.seen, why)
+
+
+def _check_kept(connection: sa.Connection, held: Collection[sa.Row]) -> None:
+    """Raise Lost unless reservations that were read exist until the commit: new ones may have got their nodes.
+
+    :param held: rows from ``_held_by``.
+    """
+    if held:
+        same = tables.reservations.c.uuid.in_([row.uuid for row in held])
+        if len(connection.execute(sa.select(tables.reservations.c.id).where(same).with_for_update()).all()) < len(held):
+            raise free_nodes.Lost
 
 
 def _insert(

@@ -8,9 +8,10 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.statements.types import Json
+from ironic_traits.inventory.holds import reserve as reserve_module
 from tests.support.client import Client
 from tests.support.concurrency import at_once, in_processes
-from tests.support.reservations import PATH, available, instance, reserve
+from tests.support.reservations import PATH, available, available_of, instance, reserve
 from tests.support.rows import analyze
 from tests.support.service import make_app
 
@@ -76,6 +77,30 @@ def test_reservation_is_deleted_during_requests_for_it(clients, body):
         return seen
 
     assert set().union(*at_once(clients, work)) <= {200, 201, 204, 404}
+
+
+@pytest.mark.parametrize(
+    'more', [{}, {'topology': [{'key': 'resource_class', 'policy': 'affinity'}]}], ids=['any', 'topology']
+)
+def test_a_reservation_ends_during_a_request_for_it_and_another_one(database_url, client, monkeypatch, more):
+    """The response never has a reservation that has ended in the meantime, and whose node another instance may get."""
+    if database_url.startswith('sqlite'):
+        pytest.skip('its writers take turns')
+    nodes = [available_of(client, 'gold') for _ in range(2)]
+    made = reserve(client, 1, None, required=[]).json['reservation']['uuid']
+
+    def held_by(*arguments, original=reserve_module._held_by):
+        held = original(*arguments)
+        client.ask('DELETE', f'{PATH}/{made}')
+        return held
+
+    monkeypatch.setattr(reserve_module, '_held_by', held_by)
+    answer = client.ask('POST', PATH, {'instance_uuids': [instance(1), instance(2)], 'required': [], **more})
+    assert answer.status_int == 201, answer.text
+    assert sorted(each['node_uuid'] for each in answer.json['reservations']) == sorted(nodes)
+    assert {each['uuid'] for each in answer.json['reservations']} == {
+        each['uuid'] for each in client.get(PATH)['reservations']
+    }
 
 
 def test_one_holder(clients):
