@@ -326,19 +326,22 @@ def _refuse(attempt: NodeChoice, instances: Sequence[str], contradictions: int) 
             return
     refusals = [] if node_request.idents is None else _refusals(context, instances, node_request)
     is_enough = sum(refusal is None for _, refusal in refusals) >= needed and not node_request.topology
-    if not is_last and (is_enough or _are_reserved(context, instances)):
+    if not is_last and (is_enough or _are_reserved(context, instances, not contradictions)):
         return
     if node_request.idents is None and explanation:
         raise failures.NoMatch(needed, explanation)
     raise failures.NothingToReserve(needed, [(ident, why) for ident, why in refusals if why], explanation)
 
 
-def _are_reserved(context: Context, instances: Sequence[str]) -> bool:
+def _are_reserved(context: Context, instances: Sequence[str], or_were: bool) -> bool:
     """Whether one of the instances has a live reservation by now: another request for it has taken the last node.
 
     This must be read after what the explanation is derived from. Otherwise, the explanation may count that reservation.
+
+    :param or_were: whether an expired one counts, too. It may have been live when the explanation was made.
     """
-    statement = sa.select(tables.reservations.c.uuid).where(tables.reservations.c.instance_uuid.in_(instances), LIVE)
+    statement = sa.select(tables.reservations.c.uuid).where(tables.reservations.c.instance_uuid.in_(instances))
+    statement = statement if or_were else statement.where(LIVE)
     with context.read() as connection:
         return connection.execute(statement.limit(1)).first() is not None
 

@@ -22,7 +22,7 @@ from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import clock
 from ironic_traits.inventory.core import history, node_filters, node_providers
-from ironic_traits.inventory.core.eligibility import OF_NODE
+from ironic_traits.inventory.core.eligibility import LIVE, OF_NODE
 from ironic_traits.inventory.holds import free_nodes, mirror_claims
 from ironic_traits.inventory.holds.free_nodes import NodeChoice
 from ironic_traits.inventory.holds.group_holds import GroupChoice
@@ -159,13 +159,14 @@ def _check_held(
 
 
 def _check_kept(connection: sa.Connection, held: Collection[sa.Row]) -> None:
-    """Raise Lost unless reservations that were read exist until the commit: new ones may have got their nodes.
+    """Raise Lost unless reservations that were read live until the commit: new ones may have got their nodes.
 
     :param held: rows from ``_held_by``.
     """
     if held:
-        same = tables.reservations.c.uuid.in_([row.uuid for row in held])
-        if len(connection.execute(sa.select(tables.reservations.c.id).where(same).with_for_update()).all()) < len(held):
+        of_held = tables.reservations.c.uuid.in_([row.uuid for row in held])
+        live = sa.select(tables.reservations.c.id).where(of_held, LIVE).with_for_update()
+        if len(connection.execute(live).all()) < len(held):
             raise free_nodes.Lost
 
 

@@ -8,9 +8,10 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.statements.types import Json
+from ironic_traits.inventory.holds import free_nodes
 from ironic_traits.inventory.holds import reserve as reserve_module
 from tests.support.client import Client
-from tests.support.concurrency import at_once, in_processes
+from tests.support.concurrency import at_once, in_processes, wait_until
 from tests.support.reservations import PATH, available, available_of, instance, reserve
 from tests.support.rows import analyze
 from tests.support.service import make_app
@@ -101,6 +102,30 @@ def test_a_reservation_ends_during_a_request_for_it_and_another_one(database_url
     assert {each['uuid'] for each in answer.json['reservations']} == {
         each['uuid'] for each in client.get(PATH)['reservations']
     }
+
+
+def test_a_reservation_of_the_instance_expires_during_a_request(database_url, client, monkeypatch):
+    """Another request for the instance took the node for a moment. It is no reason to refuse this one."""
+    if database_url.startswith('sqlite'):
+        pytest.skip('its writers take turns')
+    node, turns = available(client), []
+    expires = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=0.5)
+
+    def take(*arguments, original=free_nodes.NodeChoice.take):
+        turns.append(1)
+        if len(turns) == 1:
+            assert reserve(client, 1, [node], expires_at=expires.isoformat()).status_int == 201
+        return original(*arguments)
+
+    def refusals(*arguments, original=free_nodes._refusals):
+        found = original(*arguments)
+        assert found[0][1]['reason'] == 'reserved'
+        wait_until(lambda: not client.get(PATH)['reservations'])
+        return found
+
+    monkeypatch.setattr(free_nodes, '_refusals', refusals)
+    monkeypatch.setattr(free_nodes.NodeChoice, 'take', take)
+    assert reserve(client, 1, [node]).status_int == 201
 
 
 def test_one_holder(clients):
