@@ -59,6 +59,7 @@ SLOW = (
     'test_hostile_input',
     'test_chaos',
     'test_broken_builds',
+    'test_order',
     'test_allocations',
     'test_fuzz',
     'test_races',

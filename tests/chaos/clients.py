@@ -35,7 +35,7 @@ def over_http(bases, choices):
     The status is 0 if there is no response.
     """
 
-    def ask(method, path, document=None, **headers):
+    def send(method, path, document, headers):
         netloc = urllib.parse.urlparse(choices.choice(bases)).netloc
         connection = http.client.HTTPConnection(netloc, timeout=PATIENCE)
         try:
@@ -43,21 +43,43 @@ def over_http(bases, choices):
             response = connection.getresponse()
             body = response.read()
         except (OSError, http.client.HTTPException):
-            return 0, None
+            return 0, None, None
         finally:
             connection.close()
-        return response.status, json.loads(body) if body else None
+        return response.status, json.loads(body) if body else None, response.getheader('ETag')
 
-    return ask
+    return revalidating(send)
 
 
 def in_process(apps, choices):
     """Return the same function for applications of this process."""
     clients = [Client(app) for app in apps]
 
-    def ask(method, path, document=None, **headers):
+    def send(method, path, document, headers):
         response = choices.choice(clients).ask(method, path, document, headers=_HEADERS | headers)
-        return response.status_int, json.loads(response.body) if response.body else None
+        return response.status_int, json.loads(response.body) if response.body else None, response.headers.get('ETag')
+
+    return revalidating(send)
+
+
+def revalidating(send):
+    """Return a function that sends requests, and keeps the responses to GETs as a cache does.
+
+    The next GET has the ETag of the last response. A stale 304 shows as stale data.
+
+    :param send: function of a method, a path, a document and headers. It returns (status, document, ETag).
+    :returns: function that returns (status, document).
+    """
+    kept = {}
+
+    def ask(method, path, document=None, **headers):
+        tag, known = kept.get(path, (None, None)) if method == 'GET' else (None, None)
+        status, answer, new_tag = send(method, path, document, headers | ({'If-None-Match': tag} if tag else {}))
+        if status == 304:
+            return 200, known
+        if method == 'GET' and status == 200 and new_tag:
+            kept[path] = new_tag, answer
+        return status, answer
 
     return ask
 

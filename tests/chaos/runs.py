@@ -6,8 +6,9 @@ import time
 import types
 from typing import NamedTuple
 
-from tests.chaos import broken, checker, clients, history
+from tests.chaos import broken, broken_orders, checker, clients, history
 from tests.chaos.faults import Faults
+from tests.chaos.order import Orders
 from tests.chaos.system import System
 from tests.support import concurrency
 from tests.support.clusters import CLUSTERS
@@ -23,6 +24,7 @@ class Result(NamedTuple):
     :ivar left_out: {kind: reason}.
     :ivar requests: number of requests; of ``writes``, some are ``acknowledged``.
     :ivar unavailable: number of responses with 503, of ``errors`` with another 5xx, both also to reads.
+    :ivar ordered: number of calls whose order was checked, in ``rounds``; ``undecided`` rounds took too long to check.
     :ivar longest: seconds of the longest request.
     :ivar problems: [sentence, …].
     """
@@ -37,6 +39,9 @@ class Result(NamedTuple):
     acknowledged: int
     unavailable: int
     errors: int
+    ordered: int
+    rounds: int
+    undecided: int
     longest: float
     problems: list
 
@@ -62,9 +67,12 @@ def run(database, seed, seconds, kinds=None, pause=0.02):
         world = clients.World(ask)
         faults = Faults(system, seed, kinds)
         begun = time.monotonic()
-        follower = clients.run(
-            make_ask, seed, record, seconds, world=world, pause=pause, disturb=lambda: faults.run(seconds)
-        )
+        # The clock of the database may be set, so no reservation expires here.
+        orders = Orders(record.recording(make_ask(random.Random(2))), seed, expires=False)
+        with orders.running():
+            follower = clients.run(
+                make_ask, seed, record, seconds, world=world, pause=pause, disturb=lambda: faults.run(seconds)
+            )
         minutes = (time.monotonic() - begun) / 60
         system.revive()
         problems = checker.settle(ask, world)
@@ -74,7 +82,7 @@ def run(database, seed, seconds, kinds=None, pause=0.02):
             print(system.logs()[-20000:])
             raise error
         problems += checker.problems(record, world, checker.Stored(ask), follower.copy)
-        problems += [*faults.problems, *tracebacks(system.logs())]
+        problems += [*faults.problems, *orders.problems, *tracebacks(system.logs())]
     entries = [entry for entry in record.entries if entry.ended]
     return Result(
         system.cluster.name,
@@ -87,6 +95,9 @@ def run(database, seed, seconds, kinds=None, pause=0.02):
         sum(entry.outcome == history.OK for entry in entries),
         record.statuses[503],
         sum(number for status, number in record.statuses.items() if history.is_error(status)),
+        orders.counts.total(),
+        orders.rounds,
+        orders.undecided,
         record.longest,
         problems,
     )
@@ -99,6 +110,17 @@ def tracebacks(logs):
     """
     _, *rest = logs.split(_TRACEBACK)
     return [f'{len(rest)} tracebacks in the logs. The first one: {rest[0][:3000]}'] if rest else []
+
+
+def run_broken_order(server, path, name, seed='broken'):
+    """Return the problems that rounds of concurrent calls find in a build of ``broken_orders``: [sentence, …].
+
+    :param server: of tests.support.servers.
+    :param path: of a file for the result.
+    """
+    url = upgraded(server.create(f'order_{list(broken_orders.BUILDS).index(name)}'))
+    concurrency.process(broken_orders.work, name, url, path, seed).join(180)
+    return json.loads(path.read_text())
 
 
 def run_broken(server, path, name, attempt=0, seconds=3):

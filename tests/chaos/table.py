@@ -45,6 +45,7 @@ def row(result):
         'Requests': f'{result.requests:,}',
         'Writes': f'{result.writes:,}',
         'Acknowledged': f'{result.acknowledged:,}',
+        'Calls in order': f'{result.ordered:,} in {result.rounds:,} rounds; {result.undecided} not decided',
         'Lost': str(lost),
         'Double holders': str(double),
         'Other problems': str(len(result.problems) - lost - double),

@@ -3,19 +3,6 @@
 import pytest
 
 from tests.chaos import broken, runs
-from tests.support import servers
-
-
-@pytest.fixture(scope='module')
-def postgresql():
-    """A PostgreSQL server."""
-    servers.require(servers.PostgreSQL.installed(), 'postgresql is not installed')
-    server = servers.PostgreSQL()
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
 
 
 @pytest.mark.parametrize('name', broken.BUILDS)
