@@ -9,19 +9,67 @@ import os
 import hypothesis
 from hypothesis import stateful
 
+from tests.support.cleaning import empty
+from tests.support.client import Client
+from tests.support.servers import SERVERS
 
-def run(machine, examples, steps):
+_EXAMPLES = os.environ.get('IRONIC_TRAITS_MACHINE_EXAMPLES')
+#: The databases of machines that would take too long on all of them in each run.
+DATABASES = ('sqlite', *SERVERS) if _EXAMPLES else ('sqlite',)
+
+
+class OnApps(stateful.RuleBasedStateMachine):
+    """A machine whose requests go to several applications on one database, in turns. Each example empties it.
+
+    :cvar apps: the applications; ``run`` sets them.
+    """
+
+    apps = ()
+    _turn = 0
+
+    @property
+    def app(self):
+        """The application of the next request."""
+        self._turn += 1
+        return self.apps[self._turn % len(self.apps)]
+
+    @property
+    def client(self):
+        """A client of the next application."""
+        return Client(self.app)
+
+    def end(self):
+        """Make the last checks of an example."""
+
+    def teardown(self):
+        """End an example."""
+        try:
+            self.end()
+        finally:
+            empty(self.apps[0].service.database.url.render_as_string(hide_password=False))
+
+
+def on(machine, *apps):
+    """Return a subclass of a machine, for some applications.
+
+    It is a class of its own: hypothesis must not take over anything from the run on another database.
+    """
+    return type(machine.__name__, (machine,), {'apps': apps})
+
+
+def run(machine, examples, steps, *apps):
     """Run a state machine.
 
     :param machine: subclass of RuleBasedStateMachine.
     :param examples: default number of examples.
     :param steps: maximum number of steps of an example.
+    :param apps: for a subclass of OnApps.
     """
-    random_examples = os.environ.get('IRONIC_TRAITS_MACHINE_EXAMPLES')
+    machine = on(machine, *apps) if apps else machine
     settings = hypothesis.settings(
-        max_examples=int(random_examples or examples),
+        max_examples=int(_EXAMPLES or examples),
         stateful_step_count=steps,
-        derandomize=not random_examples,
+        derandomize=not _EXAMPLES,
         database=None,
         suppress_health_check=list(hypothesis.HealthCheck),
     )
