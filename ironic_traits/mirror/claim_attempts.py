@@ -136,14 +136,17 @@ class CloudAttempt:
 
 def _taken(claim: sa.Row, cloud: Cloud, node: Occupation) -> TakeOutcome:
     """Return the outcome of a request that has set the instance. It depends on the state of the node in the cloud."""
-    if node.provision_state == states.AVAILABLE and not node.maintenance:
+    is_other = len({node.created, claim.node_created_at} - {None}) > 1
+    if node.provision_state == states.AVAILABLE and not node.maintenance and not is_other:
         return TakeOutcome(has_instance=True)
     # The data of the node in this service was outdated.
-    word = 'in maintenance' if node.maintenance else f'in provision state "{node.provision_state}"'
+    reason = 'is in maintenance' if node.maintenance else f'is in provision state "{node.provision_state}"'
+    # Its traits in this service are those of another machine.
+    reason = 'was deleted and created again' if is_other else reason
     has_instance = True
     with contextlib.suppress(Unreadable):
         has_instance = not settler.remove(cloud, claim)
-    return TakeOutcome(_single(claim, f'It is {word} in its cloud {claim.cloud}.'), has_instance)
+    return TakeOutcome(_single(claim, f'It {reason} in its cloud {claim.cloud}.'), has_instance)
 
 
 def _not_taken(context: Context, claim: sa.Row, answer: Answer) -> TakeOutcome:

@@ -52,11 +52,15 @@ class CloudItem(NamedTuple):
 
 
 class Occupation(NamedTuple):
-    """What is on a node: its instance, and whether it can be used. Fields that were not read are None."""
+    """What is on a node: its instance, and whether it can be used. Fields that were not read are None.
+
+    :ivar created: when it was created: another machine may have got its uuid since.
+    """
 
     instance: str | None
     provision_state: str | None
     maintenance: bool | None
+    created: datetime.datetime | None
 
     @classmethod
     def read(cls, document: Document) -> Self:
@@ -69,7 +73,7 @@ class Occupation(NamedTuple):
         values: list[Any] = [document.get(column.name) for column in columns]
         for column, value in zip(columns, values, strict=True):
             _check(column, value)
-        return cls(*values)
+        return cls(*[*values, _known(document.get('created_at'))])
 
 
 def moment(text: Any) -> datetime.datetime | None:

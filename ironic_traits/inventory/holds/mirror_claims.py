@@ -126,7 +126,10 @@ def begin(context: Context, connection: sa.Connection, holdings: Iterable[Holdin
 
 
 def claims_of_holders(service: Reader, holders: Collection[str]) -> Sequence[sa.Row]:
-    """Return the open claims for reservations or allocations, [row of ``mirror_claims`` with ``is_held``, …]."""
+    """Return the open claims for reservations or allocations.
+
+    :returns: [row of ``mirror_claims`` with ``is_held`` and ``node_created_at``, …].
+    """
     return _open(service, _CLAIMS.c.holder_uuid.in_(list(holders)))
 
 
@@ -136,7 +139,8 @@ def claims_of_node(service: Reader, ident: str) -> Sequence[sa.Row]:
 
 
 def _open(service: Reader, condition: Condition) -> Sequence[sa.Row]:
-    statement = sa.select(_CLAIMS, HELD.label('is_held')).where(condition, OPEN)
+    created = sa.select(_NODES.c.created_at).where(_NODES.c.uuid == _CLAIMS.c.node_uuid).scalar_subquery()
+    statement = sa.select(_CLAIMS, HELD.label('is_held'), created.label('node_created_at')).where(condition, OPEN)
     with service.read() as connection:
         return connection.execute(statement.order_by(_CLAIMS.c.uuid)).all()
 

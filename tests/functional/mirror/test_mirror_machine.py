@@ -292,6 +292,19 @@ class Mirrored(machines.OnApps):
         self.settle()
 
 
+def test_a_reservation_of_a_machine_that_was_replaced(app):
+    """A node with the uuid of the reserved one is another machine, and is not held."""
+    machine = machines.on(Mirrored, app)()
+    machine.cloud.delete('nodes', UUIDS[0])
+    machine.cloud.add(UUIDS[0])
+    response = machine.client.ask('POST', '/v1/reservations', {'instance_uuid': INSTANCES[0], 'node_uuid': UUIDS[0]})
+    assert (response.status_int, response.json['code']) == (409, 'baremetal.reservation.nothing'), response.text
+    assert 'It was deleted and created again in its cloud far.' in response.text
+    assert machine.cloud.nodes[UUIDS[0]]['instance_uuid'] is None
+    machine.absent = set(machine.here)
+    machine.settle()
+
+
 def test_model(app):
     """Run the model."""
     machines.run(Mirrored, 2, 20, app)
