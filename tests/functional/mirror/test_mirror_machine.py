@@ -58,6 +58,8 @@ class Mirrored(machines.OnApps):
         self.ours = {}
         #: {uuid: (instance, uuid of the reservation)}.
         self.held = {}
+        #: Instances whose requests were answered with 503: the mirror has yet to end these reservations.
+        self.unknown = set()
         #: The keys of nodes here, and of those that the cloud has deleted or hidden since they were last looked at.
         self.here, self.absent = set(), set()
         self.old = None
@@ -154,11 +156,14 @@ class Mirrored(machines.OnApps):
         body = {'instance_uuid': INSTANCES[who], 'node_uuid': [uuid]}
         response = self.client.ask('POST', '/v1/reservations', body)
         assert response.status_int in (200, 201, 404, 409, 503), response.text
-        if response.status_int == 200:
-            assert self.held[uuid][0] == INSTANCES[who]
-        elif response.status_int == 201:
-            assert self.cloud.nodes[uuid]['instance_uuid'] == INSTANCES[who]
-            assert not self.cloud.nodes[uuid]['maintenance']
+        if response.status_int == 503:
+            self.unknown.add(INSTANCES[who])
+        elif response.status_int in (200, 201):
+            there = self.cloud.nodes[uuid]
+            assert response.status_int == 200 or (there['instance_uuid'], there['maintenance']) == (
+                INSTANCES[who],
+                False,
+            )
             self.held[uuid] = INSTANCES[who], response.json['reservation']['uuid']
 
     def release(self, uuid):
@@ -219,6 +224,7 @@ class Mirrored(machines.OnApps):
                 break
         else:
             raise AssertionError(self.client.get('/v1/mirrors/far'))
+        self.unknown = set()
         self.look()
         self.compare()
         self.absent = set()
@@ -285,8 +291,13 @@ class Mirrored(machines.OnApps):
             for name in [name for name, sources in holders.items() if not sources]:
                 del holders[name]
             assert self.traits(key[0])[:2] == (holders, vetoes)
-        reserved = self.client.get('/v1/reservations')['reservations']
-        assert {each['node_uuid']: (each['instance_uuid'], each['uuid']) for each in reserved} == self.held
+        held = {node: each for node, each in self.reserved().items() if each[0] not in self.unknown}
+        assert held == {node: each for node, each in self.held.items() if each[0] not in self.unknown}
+
+    def reserved(self):
+        """Return the reservations here, as ``held`` has them."""
+        listed = self.client.get('/v1/reservations')['reservations']
+        return {each['node_uuid']: (each['instance_uuid'], each['uuid']) for each in listed}
 
     def end(self):
         self.settle()
