@@ -5,8 +5,10 @@ import json
 import random
 import time
 
+import sqlalchemy as sa
 from sqlalchemy.ext import compiler
 
+from ironic_traits import conf
 from ironic_traits.api import conditional
 from ironic_traits.changes import change_feed
 from ironic_traits.db.engine import Database
@@ -15,7 +17,7 @@ from ironic_traits.inventory.core import node_providers
 from ironic_traits.inventory.holds import reserve
 from ironic_traits.inventory.search import node_index
 from ironic_traits.matching import sources
-from ironic_traits.placement import allocation_checks
+from ironic_traits.placement import allocation_checks, single_provider
 from tests.chaos import clients
 from tests.chaos.order import Orders
 from tests.support.service import make_app
@@ -119,7 +121,15 @@ def a_torn_snapshot():
     Database.snapshot = snapshot
 
 
+def a_lock_order_that_is_inverted():
+    """Lock the nodes of an allocation in an order by chance."""
+    single_provider.sorted = lambda items: random.sample(list(items), len(items))
+
+
 _TRAITS = {'put_traits': 2, 'add_trait': 2, 'remove_trait': 2}
+#: Kinds of calls among which there are no deadlocks: no two of them write the same unique key.
+CLAIMS = {'claim': 4, 'unclaim': 2, 'edit_traits': 1}
+_DEADLOCKS = sa.text('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')
 #: {name: (patch, {kind of call: how often})}. The kinds are those that show the bug soon.
 BUILDS = {
     'two kinds of holders that overlook each other': (
@@ -130,6 +140,7 @@ BUILDS = {
         a_reservation_that_ends_in_the_meantime,
         {'reserve': 1, 'reserve_two': 2, 'release': 2},
     ),
+    'a lock order that is inverted': (a_lock_order_that_is_inverted, CLAIMS),
     'an index that is a moment old': (a_stale_index, _TRAITS | {'count_free': 6}),
     'an ETag that is kept too long': (an_etag_that_is_kept_too_long, _TRAITS | {'read_nodes': 6}),
     'an expiry by another clock': (an_expiry_by_another_clock, {'reserve': 3, 'read_reservations': 3}),
@@ -139,6 +150,13 @@ BUILDS = {
 }
 
 
+def deadlocks(database):
+    """Return a problem if there were deadlocks on a database of PostgreSQL: [sentence, …]."""
+    with database.read() as connection:
+        count = connection.scalar(_DEADLOCKS)
+    return [f'{count} deadlocks'] if count else []
+
+
 def work(name, url, path, seed):
     """Run rounds on a build until one shows the bug, and write the problems into a file. Call this in its own process.
 
@@ -146,8 +164,9 @@ def work(name, url, path, seed):
     """
     patch, kinds = BUILDS[name]
     patch()
+    database = Database(conf.make(['--database', url]))
     with make_app(url) as app, make_app(url) as other:
         orders = Orders(clients.in_process([app, other], random.Random(0)), seed, kinds)
         end = time.monotonic() + MAX_SECONDS
-        orders.run(lambda: orders.problems or time.monotonic() > end)
-    path.write_text(json.dumps(orders.problems))
+        orders.run(lambda: orders.problems or deadlocks(database) or time.monotonic() > end)
+    path.write_text(json.dumps([*orders.problems, *deadlocks(database)]))

@@ -1,13 +1,16 @@
 """Each history of concurrent calls is linearizable, and the checker finds the bug in each build that has one."""
 
+import contextlib
 import random
 
 import pytest
 
+from ironic_traits import conf
+from ironic_traits.db.engine import Database
 from tests.chaos import broken_orders, clients, runs
 from tests.chaos.order import Orders
 from tests.support.linearizability import Call, violation
-from tests.support.service import make_app
+from tests.support.service import make_app, upgraded
 
 ROUNDS = 6
 
@@ -28,6 +31,15 @@ def test_the_model_is_sequential(database_url):
         orders = Orders(clients.in_process([app], random.Random(0)), 'alone', expires=False)
         orders.run(lambda: orders.rounds == ROUNDS, 1, 25)
     assert not orders.problems, orders.problems[0]
+
+
+def test_allocations_do_not_deadlock(postgresql):
+    """They lock their nodes in one order."""
+    url = upgraded(postgresql.create('claims'))
+    with make_app(url) as app, contextlib.closing(Database(conf.make(['--database', url]))) as database:
+        orders = Orders(clients.in_process([app], random.Random(0)), 'claims', broken_orders.CLAIMS)
+        orders.run(lambda: orders.rounds == ROUNDS)
+        assert not [*orders.problems, *broken_orders.deadlocks(database)]
 
 
 @pytest.mark.parametrize('name', broken_orders.BUILDS)
