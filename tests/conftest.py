@@ -64,6 +64,7 @@ SLOW = (
     'test_chaos',
     'test_broken_builds',
     'test_order',
+    'test_schedules',
     'test_allocations',
     'test_fuzz',
     'test_races',

@@ -1,0 +1,69 @@
+"""Races of writers by fixed schedules. ``python -m tests.races`` tries many more."""
+
+import itertools
+import random
+import re
+
+import pytest
+
+from ironic_traits.api.description.operations import operations
+from tests.races import races
+from tests.races.broken import BUILDS, build
+from tests.races.writers import LEFT_OUT, WRITERS
+
+#: Neighbours in the table have the most in common.
+PAIRS = list(itertools.zip_longest(*[iter(WRITERS)] * 2, fillvalue='put C'))
+
+
+@pytest.fixture
+def arena(database_url):
+    """An Arena."""
+    with races.Arena(database_url) as opened:
+        yield opened
+
+
+def test_each_writer_with_another(arena):
+    """The outcome of two writers is that of one after the other."""
+    found = [
+        (pair, problem)
+        for number, pair in enumerate(PAIRS)
+        for problem in races.at_random(races.Race(arena, pair), 1, random.Random(number))
+    ]
+    assert not found, '\n'.join(f'{", ".join(pair)}: {problem}' for pair, (_, problem) in found)
+
+
+def test_three_writers(arena):
+    """Three writers want the last free places for traits of a node."""
+    race = races.Race(arena, ('put C', 'put D of a source', 'put all of a source'))
+    assert races.at_random(race, 4, random.Random(1)) == []
+
+
+@pytest.mark.parametrize('name', BUILDS)
+def test_broken_builds_are_caught(arena, database_kind, name):
+    """A fixed seed finds the bug, and its schedule shows the bug again. Without the bug, it shows none."""
+    if database_kind == 'sqlite':
+        pytest.skip('SQLite locks the whole database')
+    *_, names, words = BUILDS[name]
+    with build(name):
+        found, _ = races.explore(races.Race(arena, names), 1, 40, random.Random(1))
+        schedule = next(schedule for schedule, problem in found if words in problem)
+        _, problems = races.Race(arena, names).check(schedule)
+        assert any(words in problem for problem in problems)
+    assert races.Race(arena, names).check(schedule)[1] == []
+
+
+def test_no_writer_is_forgotten():
+    """Each operation of the API that may write is in the table, or left out with a reason."""
+    sent = [(method, path.partition('?')[0]) for method, path, _ in WRITERS.values()]
+    writing = {str(each): each for each in operations() if each.method not in ('GET', 'HEAD')}
+    covered = {
+        name
+        for name, each in writing.items()
+        if any(method == each.method and re.fullmatch(_pattern(each.path), path) for method, path in sent)
+    }
+    assert covered.isdisjoint(LEFT_OUT)
+    assert covered.union(LEFT_OUT) == set(writing)
+
+
+def _pattern(path):
+    return re.sub(r'\\{\w+\\}', '[^/]+', re.escape(path))
