@@ -13,6 +13,10 @@ from tests.races.writers import LEFT_OUT, WRITERS
 
 #: Neighbours in the table have the most in common.
 PAIRS = list(itertools.zip_longest(*[iter(WRITERS)] * 2, fillvalue='put C'))
+#: Pairs of which a long run has found a fault, which was mended.
+FOUND = [
+    ('apply rules', 'put an inventory'),
+]
 
 
 @pytest.fixture
@@ -36,6 +40,12 @@ def test_three_writers(arena):
     """Three writers want the last free places for traits of a node."""
     race = races.Race(arena, ('put C', 'put D of a source', 'put all of a source'))
     assert races.at_random(race, 4, random.Random(1)) == []
+
+
+@pytest.mark.parametrize('names', FOUND, ids=', '.join)
+def test_faults_that_were_mended(arena, names):
+    """No fault is back: all schedules in which one writer interrupts the other once are checked."""
+    assert races.explore(races.Race(arena, names), 1, 100, random.Random(1)) == ([], True)
 
 
 @pytest.mark.parametrize('name', BUILDS)

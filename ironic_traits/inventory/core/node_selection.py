@@ -35,11 +35,17 @@ class Selection(NamedTuple):
     idents: tuple[str, ...] | None = None
 
 
-def select(context: Context, connection: sa.Connection, grant: Grant, selection: Selection) -> Sequence[sa.Row]:
+def select(
+    context: Context,
+    connection: sa.Connection,
+    grant: Grant,
+    selection: Selection,
+    ids: Sequence[int] | None = None,
+) -> Sequence[sa.Row]:
     """Return the selected nodes, sorted by id.
 
+    :param ids: ids of selected nodes, to return those of them that are still selected; None for all.
     :returns: [row with ``id``, ``uuid``, ``name``, ``owner``, ``lessee`` and ``reservation``, …].
-
     :raises failures.NodeNotFound: the selection names nodes that do not exist, or that the caller may not see.
     """
     statement = sa.select(*_COLUMNS).where(*node_filters.visible(context, grant)).order_by(tables.nodes.c.id)
@@ -48,7 +54,11 @@ def select(context: Context, connection: sa.Connection, grant: Grant, selection:
             *node_filters.without_children(selection.filters),
             *node_filters.conditions(selection.filters).values(),
         ]
-        return connection.execute(statement.where(*conditions, *trait_filters.where(selection.traits))).all()
+        statement = statement.where(*conditions, *trait_filters.where(selection.traits))
+    if ids is not None:
+        return connection.execute(statement.where(tables.nodes.c.id.in_(ids))).all()
+    if selection.idents is None:
+        return connection.execute(statement).all()
     rows: dict[int, sa.Row] = {}
     for batch in batches(selection.idents):
         rows |= {row.id: row for row in connection.execute(statement.where(node_filters.among(batch)))}

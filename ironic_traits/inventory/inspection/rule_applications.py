@@ -5,16 +5,16 @@ sent again: a repeated run changes nothing.
 """
 
 import dataclasses
+import datetime
 import logging
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
 from ironic_traits import failures
 from ironic_traits.context import Context, Grant
-from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.inventory.core import node_selection
 from ironic_traits.inventory.core.node_selection import Selection
@@ -90,7 +90,8 @@ def execute(
     result = RuleApplication(selected, marker=following)
     end, begin = time.monotonic() + _SECONDS, 0
     while begin < len(nodes):
-        runs, locked, considered = _batch(context, selected, nodes[begin : begin + BATCH], rules)
+        batch = selected.received_by(nodes[begin : begin + BATCH])
+        runs, locked, considered = _batch(context, grant, selection, batch, rules)
         result.add(runs, locked)
         begin += considered
         if begin < len(nodes) and time.monotonic() > end:
@@ -102,29 +103,31 @@ def execute(
 
 @retried
 def _batch(
-    context: Context, selected: rule_selection.Selected, nodes: Sequence[sa.Row], digest: str
+    context: Context, grant: Grant, selection: Selection, received: Mapping[int, datetime.datetime], digest: str
 ) -> tuple[list[Run], list[sa.Row], int]:
     """Run the rules on nodes in one transaction.
 
+    :param received: {node id: when its data was stored}, by id. These nodes were selected.
     :param digest: digest of the rules.
     :returns: ([Run, …], rows of the nodes that workers have locked, number of nodes that were considered).
-    :raises failures.PreviewOutdated: other rules are in force now.
+    :raises failures.PreviewOutdated: other rules are in force now, or a node is not selected any more or has other
+        data.
     """
     with context.write() as connection:
-        ids = [node.id for node in nodes]
+        ids = list(received)
         node_selection.lock(connection, ids)
         # Read again: another transaction may have changed the nodes before they were locked.
-        columns = (tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.reservation)
-        rows = connection.execute(sa.select(*columns).where(columns[0].in_(ids)).order_by(columns[0])).all()
-        locked = [row for row in rows if row.reservation]
+        selected = rule_selection.read(context, connection, grant, selection, RULE, ids)
         rules = rule_selection.rules(context, connection)
         current = rule_digest.digest(rules)
-        if current != digest:
-            raise failures.PreviewOutdated(selected.digest(current))
-        free = [row for row in rows if not row.reservation]
+        if current != digest or selected.received != received:
+            every = rule_selection.read(context, connection, grant, selection, RULE)
+            raise failures.PreviewOutdated(every.digest(current))
+        locked = [row for row in selected.nodes if row.reservation]
+        free = [row for row in selected.nodes if not row.reservation]
         runs, considered = rule_runs.decide(context, connection, free, rules, _BATCH_SECONDS)
         rule_runs.write(context, connection, runs, whole=False)
         if considered == len(free):
-            return runs, locked, len(nodes)
+            return runs, locked, len(ids)
         last = free[considered - 1].id
         return runs, [row for row in locked if row.id < last], ids.index(last) + 1

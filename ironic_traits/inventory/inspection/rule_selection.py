@@ -50,15 +50,27 @@ class Selected(NamedTuple):
         rest = [node for node in self.nodes if node.id > start and node.id in self.received]
         return rest[:limit], rest[limit - 1].uuid if len(rest) > limit else None
 
+    def received_by(self, nodes: Iterable[sa.Row]) -> dict[int, datetime.datetime]:
+        """Return ``received`` of some nodes with data, in their order."""
+        return {node.id: self.received[node.id] for node in nodes}
 
-def read(context: Context, connection: sa.Connection, grant: Grant, selection: Selection, rule: str) -> Selected:
+
+def read(
+    context: Context,
+    connection: sa.Connection,
+    grant: Grant,
+    selection: Selection,
+    rule: str,
+    ids: Sequence[int] | None = None,
+) -> Selected:
     """Return the nodes that a request selects.
 
     :param rule: name of the policy rule that must allow the request for each of them.
+    :param ids: as for ``select``.
     :raises failures.NodeNotFound: the selection names nodes that do not exist, or that the caller may not see.
     :raises failures.EditForbidden: policy does not allow the request for one of the nodes.
     """
-    nodes = select(context, connection, grant, selection)
+    nodes = select(context, connection, grant, selection, ids)
     check_rights(context, [rule, _SEE_RULE], nodes)
     table = tables.node_inventories.c
     received: dict[int, datetime.datetime] = {}
