@@ -79,8 +79,18 @@ def read(connection: sa.Connection, table: sa.Table, name: str) -> sa.Row | None
     return connection.execute(sa.select(table).where(table.c.name == name)).first()
 
 
+def lock(connection: sa.Connection, table: sa.Table, name: str) -> sa.Row | None:
+    """Lock a name (any string) until the end of the transaction, and return its row; None if it does not exist."""
+    unlocked = read(connection, table, name)
+    if unlocked is None:
+        return None
+    # Another transaction may have deleted or renamed it in the meantime.
+    same = table.c.id == unlocked.id, table.c.name == name
+    return connection.execute(sa.select(table).where(*same).with_for_update()).first()
+
+
 def delete(connection: sa.Connection, table: sa.Table, name: str) -> bool:
-    """Delete a name, unless other rows refer to it.
+    """Delete a name that is locked (``lock``), unless other rows refer to it.
 
     :returns: whether it was deleted. If not, the transaction cannot continue: it must be rolled back.
     """

@@ -75,7 +75,7 @@ def delete(context: Context, name: str) -> None:
     :raises failures.Conflict: an inventory, an allocation or a node has it.
     """
     with context.write() as connection:
-        _read(connection, name)
+        _lock(connection, name)
         message = 'Error in delete resource class: Cannot delete'
         _check_custom(name, f'{message} standard resource class {name}.')
         if not names.delete(connection, tables.resource_classes, name):
@@ -109,9 +109,7 @@ def _read(connection: sa.Connection, name: str) -> sa.Row:
 
 def _lock(connection: sa.Connection, name: str) -> sa.Row:
     """Lock a resource class until the end of the transaction, and return its row."""
-    unlocked = _read(connection, name)
-    same = tables.resource_classes.c.id == unlocked.id, tables.resource_classes.c.name == name
-    row = connection.execute(sa.select(tables.resource_classes).where(*same).with_for_update()).first()
+    row = names.lock(connection, tables.resource_classes, name)
     if row is None:
         raise failures.ResourceClassNotFound(name=name)
     return row

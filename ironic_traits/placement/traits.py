@@ -4,6 +4,7 @@ import datetime
 from collections.abc import Collection, Iterable
 
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
 
 from ironic_traits.context import Context
 from ironic_traits.db import names, tables
@@ -53,7 +54,7 @@ def get(context: Context, name: str) -> sa.Row:
     :returns: row with ``name``, ``created_at``, ``updated_at``.
     """
     with context.read() as connection:
-        return _read(connection, name)
+        return _existing(names.read(connection, tables.traits, name), name)
 
 
 @retried
@@ -65,7 +66,11 @@ def create(context: Context, name: str) -> tuple[sa.Row, bool]:
     """
     with context.write() as connection:
         new = names.ensure(connection, tables.traits, [name])
-        return _read(connection, name), bool(new)
+        row = names.read(connection, tables.traits, name)
+        if row is None:
+            # Another request has deleted the trait after ``ensure``.
+            raise db_exception.RetryRequest(failures.TraitNotFound(names=name))
+        return row, bool(new)
 
 
 @retried
@@ -76,7 +81,7 @@ def delete(context: Context, name: str) -> None:
     :raises failures.Conflict: a provider or a node has it.
     """
     with context.write() as connection:
-        _read(connection, name)
+        _existing(names.lock(connection, tables.traits, name), name)
         if not name.startswith(names.PREFIX):
             raise failures.BadRequest(reason=f'Cannot delete standard trait {name}.')
         if not names.delete(connection, tables.traits, name):
@@ -104,8 +109,7 @@ def refuse_unknown(trait_names: Iterable[str], existing: Collection[str]) -> Non
         raise failures.TraitNotFound(names=', '.join(unknown))
 
 
-def _read(connection: sa.Connection, name: str) -> sa.Row:
-    row = names.read(connection, tables.traits, name)
+def _existing(row: sa.Row | None, name: str) -> sa.Row:
     if row is None:
         raise failures.TraitNotFound(names=name)
     return row
