@@ -19,6 +19,7 @@ FOUND = [
     ('delete a trait', 'delete a trait'),
     ('delete a class', 'delete a class'),
     ('create an existing trait', 'delete a trait'),
+    ('describe a trait', 'delete a trait'),
 ]
 
 

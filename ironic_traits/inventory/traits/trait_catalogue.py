@@ -96,10 +96,7 @@ def get(context: Context, grant: Grant, name: str) -> CatalogueTrait:
     if not traits.is_well_formed(name):
         raise failures.TraitUnknown(trait=name)
     with context.read() as connection:
-        row = connection.execute(_select().where(tables.traits.c.name == name)).first()
-        if row is None:
-            raise failures.TraitUnknown(trait=name)
-        return _traits(context, connection, [row], visible)[0]
+        return _get(context, connection, name, visible)
 
 
 def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]) -> CatalogueTrait:
@@ -118,10 +115,10 @@ def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]
     if changes.get('replaced_by') == name:
         raise failures.InvalidInput(reason=f"{name} cannot be replaced by itself: 'replaced_by' must be another trait.")
     # Called before the write, because it may raise Forbidden.
-    node_filters.visible(context, grant)
-    _write(context, name, changes)
+    visible = node_filters.visible(context, grant)
+    written = _write(context, name, changes, visible)
     context.service.retired_traits.forget()
-    return get(context, grant, name)
+    return written
 
 
 def warnings(context: Context, trait_names: Collection[str]) -> list[str]:
@@ -147,7 +144,7 @@ def _warning(name: str, replacement: str | None) -> str:
 
 
 @retried
-def _write(context: Context, name: str, changes: Mapping[str, Any]) -> None:
+def _write(context: Context, name: str, changes: Mapping[str, Any], visible: Sequence[Condition]) -> CatalogueTrait:
     with context.write() as connection:
         names.ensure(connection, tables.traits, [name])
         # Serializes requests that change the same trait. The lock does not block writers of nodes' traits.
@@ -165,6 +162,15 @@ def _write(context: Context, name: str, changes: Mapping[str, Any]) -> None:
             connection.execute(sa.update(tables.trait_notes).where(of_name).values(**note, updated_at=now()))
         else:
             connection.execute(sa.insert(tables.trait_notes).values(trait=name, **note, updated_at=now()))
+        # Before the commit: afterwards, another request may have deleted the trait.
+        return _get(context, connection, name, visible)
+
+
+def _get(context: Context, connection: sa.Connection, name: str, visible: Sequence[Condition]) -> CatalogueTrait:
+    row = connection.execute(_select().where(tables.traits.c.name == name)).first()
+    if row is None:
+        raise failures.TraitUnknown(trait=name)
+    return _traits(context, connection, [row], visible)[0]
 
 
 def _changed(name: str, note: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
