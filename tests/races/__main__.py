@@ -9,7 +9,7 @@ import sys
 import time
 
 from tests.fuzz.search import database
-from tests.races import races
+from tests.races import races, table
 from tests.races.writers import WRITERS
 from tests.support import servers
 
@@ -56,9 +56,11 @@ def main():
     parser.add_argument('--preemptions', type=int, default=1, help='how often a pair of writers interrupt each other')
     parser.add_argument('--exhaustive', action='store_true', help='all schedules of each pair that have at most --most')
     parser.add_argument('--most', type=int, default=1000, help='maximum number of schedules of a pair')
+    parser.add_argument('--first', type=int, default=0, help='number of the first pair, to continue an earlier run')
     parser.add_argument('--only', default='', help='only pairs with a writer whose name contains this')
     parser.add_argument('--writers', help='names, with commas between them: only these writers, with --schedule')
     parser.add_argument('--schedule', default='', help='numbers of the writers, as a run has printed them')
+    parser.add_argument('--write', action='store_true', help='write the figures into doc/source/reliability.rst')
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)
     violations = 0
@@ -70,6 +72,8 @@ def main():
             figures = _run(arena, arguments)
         print(kind, figures, flush=True)
         violations += figures.violations
+        if arguments.write:
+            table.write(kind, arguments.seed, figures)
     return int(bool(violations))
 
 
@@ -86,7 +90,7 @@ def _run(arena, arguments):
     seconds = arguments.minutes * 60
     pairs = _pairs(arena, arguments.only, choices)
     preemptions = 1000 if arguments.exhaustive else arguments.preemptions
-    for pair in pairs:
+    for pair in pairs[arguments.first :]:
         if time.monotonic() - began > seconds * 0.75:
             break
         race = races.Race(arena, pair)

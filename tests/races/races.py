@@ -272,7 +272,11 @@ class Arena:
         if status == 404:
             # What was deleted in the meantime may be missing in several ways.
             return '404'
-        return self._world.plain(f'{status} {_code(result.json) if 400 <= status < 500 else result.text}')
+        text = _code(result.json) if 400 <= status < 500 else result.text
+        if status == 200 and 'changes' in result.json:
+            # Changes have the order of their numbers. A request may number them all at once, or one after another.
+            text = json.dumps(sorted(map(str, result.json['changes'])))
+        return self._world.plain(f'{status} {text}')
 
 
 def _code(document):

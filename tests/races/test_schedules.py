@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ironic_traits.api.description.operations import operations
-from tests.races import races
+from tests.races import races, table
 from tests.races.broken import BUILDS, build
 from tests.races.writers import LEFT_OUT, WRITERS
 
@@ -77,6 +77,11 @@ def test_no_writer_is_forgotten():
     }
     assert covered.isdisjoint(LEFT_OUT)
     assert covered.union(LEFT_OUT) == set(writing)
+
+
+def test_the_page_has_the_figures_of_the_last_runs():
+    page = table.PAGE.read_text()
+    assert table.replaced(page, table.stored()) == page
 
 
 def _pattern(path):
