@@ -50,10 +50,13 @@ class World(NamedTuple):
     """Some nodes.
 
     :ivar failed: uuids of the allocations in the state "error".
+    :ivar ended: instances that have had a reservation that has ended. Another request for such an instance may be
+        refused because of it: the reason is read in several steps.
     """
 
     nodes: tuple[Node, ...]
     failed: frozenset[str] = frozenset()
+    ended: frozenset[str] = frozenset()
 
     def change(self, number: int, **values: Any) -> 'World':
         """Return the World with other values of a node."""
@@ -62,6 +65,13 @@ class World(NamedTuple):
         if _provided(changed) != _provided(node):
             changed = changed._replace(is_changed=True)
         return self._replace(nodes=(*self.nodes[:number], changed, *self.nodes[number + 1 :]))
+
+    def end(self, uuid: str) -> 'World | None':
+        """Return the World without a reservation; None if there is none."""
+        for number, node in enumerate(self.nodes):
+            if node.reservation and node.reservation[1] == uuid:
+                return self.change(number, reservation=None)._replace(ended=self.ended | {node.reservation[0]})
+        return None
 
     def where(self, **values: Any) -> list[int]:
         """Return the numbers of the nodes with these values."""
@@ -154,7 +164,7 @@ def reserve(
         yield ((200, held), world.change(held, reservation=(instance, uuid))) if held in numbers else ((409,), world)
         return
     free = [number for number in numbers if world.nodes[number].is_free(instance)]
-    if not free:
+    if not free or instance in world.ended:
         yield (409,), world
     # Which one is preferred depends on the moment of the search, which may be before that of the reservation.
     for number in free:
@@ -178,20 +188,19 @@ def reserve_two(world: World, instances: tuple[str, str], uuids: tuple[str, str]
         for instance, uuid in zip(instances, uuids, strict=True):
             after = after.change(choice[instance], reservation=(instance, uuid))
         yield (201 if rest else 200, *choice.values()), after
-    if not choices:
+    if not choices or world.ended.intersection(rest):
         yield (409,), world
 
 
 def release(world: World, uuid: str) -> Outcomes:
     """DELETE of a reservation."""
-    found = [number for number, node in enumerate(world.nodes) if (node.reservation or ('', ''))[1] == uuid]
-    yield ((204,), world.change(found[0], reservation=None)) if found else ((404,), world)
+    after = world.end(uuid)
+    yield ((204,), after) if after else ((404,), world)
 
 
 def expire(world: World, uuid: str) -> Outcomes:
     """Do what the clock does when a reservation expires."""
-    found = [number for number, node in enumerate(world.nodes) if (node.reservation or ('', ''))[1] == uuid]
-    yield (), world.change(found[0], reservation=None) if found else world
+    yield (), world.end(uuid) or world
 
 
 def allocate(world: World, instance: str, nodes: tuple[int, ...]) -> Outcomes:
