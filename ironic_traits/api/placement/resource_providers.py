@@ -41,7 +41,7 @@ MOVES_SINCE = 37
 
 _NAME: Schema = {'type': 'string', 'maxLength': 200}
 _PARENT = {'parent_provider_uuid': {'anyOf': [UUID, {'type': 'null'}]}}
-_NEW = {'name': _NAME, 'uuid': UUID}
+_NEW = {'name': _NAME | {'minLength': 1}, 'uuid': UUID}
 _QUERY = {
     0: {'name': TEXT, 'uuid': UUID},
     3: {'member_of': TEXT},

@@ -28,6 +28,13 @@ def aggregates(uuids):
     return {'resource_provider_generation': 0, 'aggregates': uuids}
 
 
+def test_a_new_provider_has_a_name(client):
+    """A rename may make the name empty, as in Placement."""
+    assert 'name' in detail(client.placement('POST', '/resource_providers', {'name': ''}))
+    assert client.placement('POST', '/resource_providers', {'name': 'storage', 'uuid': PROVIDER}).status_int == 200
+    assert client.placement('PUT', f'/resource_providers/{PROVIDER}', {'name': ''}).status_int == 200
+
+
 def test_an_aggregate_twice_is_refused(put):
     uuids = [str(uuid.uuid4()) for _ in range(3)]
     assert 'has non-unique elements' in detail(put('aggregates', aggregates([*uuids, uuids[1]])))
