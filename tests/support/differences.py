@@ -33,12 +33,12 @@ _NO_STEP = (
 #: (reason, predicate of calls, change of the recorded call). They are applied in this order.
 DIFFERENCES = [
     (
-        'the version headers are on every answer; where the version was refused, the lowest',
+        'The version headers are on every answer; where the version was refused, the lowest',
         lambda call: call['status'] == 406 and call['name'].startswith('nodes list with version'),
         has_versions('1.1'),
     ),
     (
-        'the version headers are on every answer',
+        'The version headers are on every answer',
         lambda call: VERSION not in call['answer_headers'],
         has_versions(),
     ),
@@ -53,12 +53,12 @@ DIFFERENCES = [
         only_what_is_served,
     ),
     (
-        'bad JSON, an unknown argument or field is a 400 (Ironic: 500)',
+        'Bad JSON, an unknown argument or field is refused with 400 (Ironic: 500)',
         lambda call: call['status'] == 500 and 'backfill' not in call['name'],
         fails(400),
     ),
     (
-        '$ in a pattern accepts a newline at the end; no trait has one',
+        'No trait ends with a newline (Ironic: its pattern accepts one)',
         named('PUT trailing newline'),
         fails(400),
     ),
@@ -79,7 +79,7 @@ DIFFERENCES = [
     ),
     ('A node may be called traits', named('/v1/nodes/traits'), fails(404, 'Node traits could not be found.')),
     (
-        'Allow names the methods of that very address (Ironic: of the noun)',
+        'Allow names the methods of that very address (Ironic: of the noun, or none)',
         lambda call: call['status'] == 405 and call['headers'].get(VERSION) == '1.37',
         allows,
     ),
@@ -105,7 +105,7 @@ DIFFERENCES = [
     ),
     ('A request for no field at all is refused (Ironic: links only)', named('fields= (empty)'), fails(400)),
     (
-        'fields=… gives exactly the fields asked for',
+        'fields=… gives exactly the fields asked for (Ironic adds links)',
         lambda call: 'fields=' in call['path'] and call['status'] == 200,
         without_links,
     ),
@@ -114,14 +114,14 @@ DIFFERENCES = [
         named('ladder: firmware of the driver'),
         has_driver_links,
     ),
-    ('rows without a key come last', named('list sort_key=name'), nulls_last),
+    ('Rows without a key come last', named('list sort_key=name'), nulls_last),
     (
         'A node that is written to is not shown as reserved: the lock is the row itself',
         lambda call: call['method'] == 'PATCH' and call['status'] == 200 and call['path'].startswith('/v1/nodes'),
         lambda call: call['answer'].update(reservation=None),
     ),
     (
-        'an argument or a field newer than the version is a 406',
+        'An argument or a field that is newer than the version is refused with 406',
         named(
             *('list filter detail=true', 'list filter detail=true&fields=uuid'),
             'ladder: port name before 1.88 patched',
@@ -153,7 +153,7 @@ DIFFERENCES = [
         lambda call: call['answer'].update(updated_at='TIME'),
     ),
     (
-        'A step that was patched stays in its place (Ironic: it comes last)',
+        'A step that was patched stays in its place (Ironic: it moves)',
         lambda call: call['name'].startswith('runbooks: patch') and call['status'] == 200,
         lambda call: call['answer']['steps'].sort(key=lambda step: step['interface'] != 'bios'),
     ),
@@ -172,7 +172,7 @@ DIFFERENCES = [
         ),
     ),
     (
-        'So it can be aborted',
+        'A service that holds can be aborted',
         named('runbooks: provision abort of hold'),
         lambda call: call.update(status=202, answer=None, answer_headers={}),
     ),
@@ -207,7 +207,7 @@ DIFFERENCES = [
         written('ladder: instance_name of a number', extra=lambda extra: extra | {'b/c': 1}),
     ),
     (
-        'The failure about a name that is taken names it (Ironic: the uuid of the new port)',
+        'The message about a name that is taken names it (Ironic: the uuid of the new port)',
         named('ladder: port with a name twice'),
         fails(409, 'A port with name nic1 already exists.'),
     ),
@@ -217,7 +217,7 @@ DIFFERENCES = [
         fails(400),
     ),
     (
-        'All filters can be combined (Ironic: 400)',
+        'All filters can be combined (Ironic: 400 or 403)',
         named('ladder: ports by conductor group and node'),
         lambda call: call.update(status=200, answer={'ports': []}),
     ),
@@ -247,7 +247,7 @@ DIFFERENCES = [
         lambda call: call['answer'].update(instance_info={}),
     ),
     (
-        'A backfill that is refused is a 409 (Ironic: 500)',
+        'A backfill that is refused is refused with 409 (Ironic: 500)',
         named('allocations: backfill of an available node', 'allocations: backfill that does not match'),
         lambda call: fails(409, call['answer']['error_message']['faultstring'])(call),
     ),
@@ -287,12 +287,12 @@ DIFFERENCES = [
         fails_in_routing(405, 'Method Not Allowed'),
     ),
     (
-        'a field newer than the version is a 406',
+        'An argument or a field that is newer than the version is refused with 406',
         named('allocations: list fields owner at 1.59'),
         fails(406),
     ),
     (
-        'The recorded service writes no heartbeats to SQLite',
+        'A conductor is alive while it has workers (Ironic: never, on SQLite)',
         lambda call: bool(conductors_in(call['answer'])),
         lambda call: [each.update(alive=True) for each in conductors_in(call['answer'])],
     ),
@@ -325,7 +325,7 @@ DIFFERENCES = [
         lambda call: call['answer']['steps'].sort(key=lambda step: (step['step'], step['interface'])),
     ),
     (
-        'Allow names the methods of that very address (Ironic: of the noun)',
+        'Allow names the methods of that very address (Ironic: of the noun, or none)',
         named('templates: put'),
         lambda call: call['answer_headers'].update(Allow='DELETE, GET, PATCH'),
     ),

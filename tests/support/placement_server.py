@@ -10,7 +10,7 @@ from wsgiref import simple_server
 from tests.support.wsgi_server import run, serve
 
 TOKEN = 'admin'
-_CONF = """
+CONF = """
 [api]
 auth_strategy = noauth2
 [placement_database]
@@ -28,7 +28,7 @@ class _OneByOne(simple_server.WSGIServer):
 
 def main(directory, port):
     """Create the schema, and serve."""
-    (directory / 'placement.conf').write_text(_CONF.format(directory=directory))
+    (directory / 'placement.conf').write_text(CONF.format(directory=directory))
     os.environ['OS_PLACEMENT_CONFIG_DIR'] = str(directory)
     del sys.argv[1:]
     from placement.wsgi import init_application

@@ -49,7 +49,7 @@ def _fails_before(method, path):
 
 RULE_DIFFERENCES = [
     (
-        'The links lead to the rules (Ironic: to /v1/inspection)',
+        'The links lead to the inspection rules (Ironic: to /v1/inspection)',
         lambda call: _has_rules(call) and 'links' in str(call['answer']),
         _is_right,
     ),
@@ -154,5 +154,5 @@ RULE_DIFFERENCES = [
         _rules(f'list ?limit=2&marker={_UUID}02'),
         lambda call: call['answer'].pop('next'),
     ),
-    ('A marker that is no uuid is a 400', _rules('list ?marker=x'), fails(400)),
+    ('A marker that is no uuid is refused with 400', _rules('list ?marker=x'), fails(400)),
 ]

@@ -1,0 +1,36 @@
+"""The shortest sequence that shows a difference."""
+
+from tests.differential import runs
+
+
+def shortest(requests, kind, differs):
+    """Return the fewest of the requests that still show a difference in the last one.
+
+    :param differs: function that returns the kinds of differences of the last one of some requests.
+    """
+    kept = list(requests)
+    size = max(1, (len(kept) - 1) // 2)
+    while size:
+        begin = 0
+        while begin < len(kept) - 1:
+            rest = kept[:begin] + kept[min(begin + size, len(kept) - 1) :]
+            if kind in differs(rest):
+                kept = rest
+            else:
+                begin += size
+        size //= 2
+    return kept
+
+
+def shrink(name, figures, number):
+    """Replace the examples of the most frequent kinds of differences by the shortest ones."""
+    _, rows = runs.api(name)
+    with runs.prepared(name) as (peer, service):
+
+        def differs(requests):
+            raw = [each.raw() for each in requests]
+            return runs.kinds(rows, requests[-1], peer.answers(raw)[-1], service.answers(raw)[-1])
+
+        for kind, _ in figures.kinds.most_common(number):
+            requests, difference = figures.examples[kind]
+            figures.examples[kind] = shortest(requests, kind, differs), difference
