@@ -78,6 +78,9 @@ class NodeSets:
         self._uuids, self._living = bytearray(), bytearray()
         #: {id: position} of *late* nodes: after the first node that was added after one with a higher id.
         self._late: dict[int, int] = {}
+        #: {position: names of its sets} of the last nodes that were added. A change without a number is read at each
+        #: use (``change_feed.news``), and mostly nothing is new.
+        self._last: dict[int, list[Hashable]] = {}
         #: {keys of a topology: Groups}, the one that was used last at the end.
         self._groups: dict[tuple[str, ...], Groups] = {}
 
@@ -108,15 +111,17 @@ class NodeSets:
 
         :param rows: rows of ``statement``.
         """
-        changed: dict[int, list[Hashable]] = {}
+        current: dict[int, list[Hashable]] = {}
         for row in rows:
             position = self.position(row.id)
             if position is None:
                 position = self._append(row)
-            changed[position] = list(_names(row))
+            current[position] = list(_names(row))
             for groups in self._groups.values():
                 groups.set(position, node_groups.cell_of(groups.keys, row))
+        changed = {position: names for position, names in current.items() if self._last.get(position) != names}
         self.sets.replace(changed, len(self.ids))
+        self._last = current
 
     def groups(self, connection: sa.Connection, keys: tuple[str, ...]) -> Groups:
         """Return the groups of all nodes for some keys of a topology.
@@ -184,6 +189,7 @@ class NodeSets:
         self.sets.replace({position: () for position in positions}, len(self.ids))
         for position in positions:
             self._living[position] = 0
+            self._last.pop(position, None)
             for groups in self._groups.values():
                 groups.set(position, (None,) * len(groups.keys))
         self.deleted += len(positions)
