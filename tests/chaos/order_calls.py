@@ -163,9 +163,22 @@ class Calls:
 _FIELDS = '?fields=uuid,traits,instance_uuid,reservation_uuid,maintenance'
 
 
+def _epoch():
+    """Return the time at which time.monotonic() was 0.
+
+    The thread may be interrupted between two looks at the clocks, so the quickest of several tries counts.
+    """
+    tries = [(time.monotonic(), time.time(), time.monotonic()) for _ in range(1000)]
+    before, moment, after = min(tries, key=lambda each: each[2] - each[0])
+    return moment - (before + after) / 2
+
+
 def _moment(monotonic):
     """Return the time of a value of time.monotonic()."""
-    return datetime.datetime.fromtimestamp(time.time() + monotonic - time.monotonic(), datetime.UTC)
+    return datetime.datetime.fromtimestamp(_EPOCH + monotonic, datetime.UTC)
+
+
+_EPOCH = _epoch()
 
 
 def _of(source):

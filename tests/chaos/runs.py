@@ -119,7 +119,7 @@ def run_broken_order(server, path, name, seed='broken'):
     :param path: of a file for the result.
     """
     url = upgraded(server.create(f'order_{list(broken_orders.BUILDS).index(name)}'))
-    concurrency.process(broken_orders.work, name, url, path, seed).join(180)
+    concurrency.process(broken_orders.work, name, url, path, seed).join(broken_orders.MAX_SECONDS + 100)
     return json.loads(path.read_text())
 
 
