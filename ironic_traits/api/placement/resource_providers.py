@@ -133,7 +133,8 @@ def _parent(body: dict[str, Any]) -> list[str | None]:
 def _filters(arguments: MultiDict, minor: int) -> dict[str, Any]:
     """Return the filters of a list: {name: value}."""
     filters: dict[str, Any] = {name: canonical(arguments[name]) for name in ('uuid', 'in_tree') if name in arguments}
-    if 'name' in arguments:
+    if arguments.get('name'):
+        # In Placement, too, an empty name is no filter.
         filters['name'] = arguments['name']
     if 'member_of' in arguments:
         filters['member_of'], filters['not_member_of'] = query_parameters.member_of(

@@ -35,6 +35,12 @@ def test_a_new_provider_has_a_name(client):
     assert client.placement('PUT', f'/resource_providers/{PROVIDER}', {'name': ''}).status_int == 200
 
 
+def test_an_empty_name_is_no_filter(client):
+    client.placement('POST', '/resource_providers', {'name': 'storage', 'uuid': PROVIDER})
+    listed = client.placement('GET', '/resource_providers?name=').json['resource_providers']
+    assert [each['name'] for each in listed] == ['storage']
+
+
 def test_an_aggregate_twice_is_refused(put):
     uuids = [str(uuid.uuid4()) for _ in range(3)]
     assert 'has non-unique elements' in detail(put('aggregates', aggregates([*uuids, uuids[1]])))
