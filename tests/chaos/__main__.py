@@ -56,8 +56,9 @@ def _builds():
             del caught['none']
             for name in broken_orders.BUILDS:
                 problems = runs.run_broken_order(server, pathlib.Path(folder, str(len(caught))), name)
-                # The last call is the one whose answer no order explains.
-                caught[name] = f'no order explains {problems[0].splitlines()[-1]}' if problems else None
+                # The last line has the call whose answer no order explains, or it is the only one.
+                *rest, last = problems[0].splitlines() if problems else [None]
+                caught[name] = f'no order explains {last.partition(" ")[2]}' if rest else last
                 print(name, caught[name], sep=': ', flush=True)
     finally:
         server.stop()

@@ -50,7 +50,7 @@ def violation(model: Model, state: Hashable, calls: Sequence[Call]) -> list[Call
     """Return [] if a history is linearizable; otherwise the calls of the shortest history that is not.
 
     These are the calls before the first impossible answer, without the reads that do not matter. All writes stay:
-    without one of them, a correct history may become an impossible one.
+    without one of them, a correct history may become an impossible one. The call with the impossible answer comes last.
 
     :param state: the state before all calls.
     :raises Undecided: it would take too long.
@@ -68,7 +68,8 @@ def violation(model: Model, state: Hashable, calls: Sequence[Call]) -> list[Call
         rest = [each for each in shortest if each is not call]
         if call.is_read and not is_linearizable(model, state, rest):
             shortest = rest
-    return sorted(shortest, key=lambda call: call.began)
+    impossible = max((call for call in shortest if call.answer is not None), key=lambda call: call.ended)
+    return sorted(shortest, key=lambda call: (call is impossible, call.began))
 
 
 def _until(calls: Iterable[Call], moment: float) -> list[Call]:

@@ -1,5 +1,10 @@
 """Tables of pages of the documentation, which programs write."""
 
+import json
+import pathlib
+
+RELIABILITY = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'reliability.rst'
+DATABASES = {'sqlite': 'SQLite', 'postgresql': 'PostgreSQL', 'mariadb': 'MariaDB'}
 _END = '.. End of the table.'
 
 
@@ -14,3 +19,29 @@ def replaced(text, mark, rows):
         lines += [f'   {"  -" if number else "* -"} {cell}' for number, cell in enumerate(row)]
     before, rest = text.split(mark, 1)
     return '\n'.join([f'{before}{mark}', '', *lines, '', _END]) + rest.split(_END, 1)[1]
+
+
+class ByDatabase:
+    """A table of reliability.rst with a row for each database.
+
+    :param path: of the file that keeps the rows: {database: {heading: text}}.
+    :param mark: the comment before the table.
+    """
+
+    def __init__(self, path, mark):
+        self._path, self._mark = path, mark
+
+    def stored(self):
+        """Return the rows of the last runs: {database: {heading: text}}."""
+        return json.loads(self._path.read_text())
+
+    def write(self, database, row):
+        """Write the row of a run. It replaces the earlier row of the same database."""
+        rows = self.stored() | {database: row}
+        self._path.write_text(json.dumps(rows, indent=1) + '\n')
+        RELIABILITY.write_text(self.replaced(RELIABILITY.read_text(), rows))
+
+    def replaced(self, text, rows):
+        """Return the text of the page with a table of these rows."""
+        ordered = [rows[name] for name in DATABASES if name in rows]
+        return replaced(text, self._mark, [ordered[0].keys(), *(each.values() for each in ordered)])

@@ -166,9 +166,10 @@ class NodeChoice:
         if connection.scalar(sa.select(sa.or_(on_node, reserved))):
             return False
         try:
-            return bool(self._find(connection, [instance], eligibility.eligible_for(instance), ()))
+            self._find(connection, [instance], eligibility.eligible_for(instance), ())
         except TooFew:
             return False
+        return True
 
     def _find(
         self, connection: sa.Connection, instances: Sequence[str], free: Condition, first: Sequence[Condition]
