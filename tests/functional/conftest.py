@@ -33,7 +33,9 @@ from tests.support.service import ForkedServer, make_app, upgraded
 @pytest.fixture
 def clients(database_url):
     """Clients of two applications on one database, alternately, like those of two processes."""
-    with make_app(database_url) as first, make_app(database_url) as second:
+    # With so many threads, the check for a slow database may wait seconds for the processor.
+    patient = {'database__connect_timeout': 60}
+    with make_app(database_url, **patient) as first, make_app(database_url, **patient) as second:
         yield [Client((first, second)[i % 2]) for i in range(CLIENTS)]
 
 
