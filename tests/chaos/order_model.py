@@ -50,13 +50,10 @@ class World(NamedTuple):
     """Some nodes.
 
     :ivar failed: uuids of the allocations in the state "error".
-    :ivar ended: instances that have had a reservation that has ended. Another request for such an instance may be
-        refused because of it: the reason is read in several steps.
     """
 
     nodes: tuple[Node, ...]
     failed: frozenset[str] = frozenset()
-    ended: frozenset[str] = frozenset()
 
     def change(self, number: int, **values: Any) -> 'World':
         """Return the World with other values of a node."""
@@ -70,7 +67,7 @@ class World(NamedTuple):
         """Return the World without a reservation; None if there is none."""
         for number, node in enumerate(self.nodes):
             if node.reservation and node.reservation[1] == uuid:
-                return self.change(number, reservation=None)._replace(ended=self.ended | {node.reservation[0]})
+                return self.change(number, reservation=None)
         return None
 
     def where(self, **values: Any) -> list[int]:
@@ -164,7 +161,7 @@ def reserve(
         yield ((200, held), world.change(held, reservation=(instance, uuid))) if held in numbers else ((409,), world)
         return
     free = [number for number in numbers if world.nodes[number].is_free(instance)]
-    if not free or instance in world.ended:
+    if not free:
         yield (409,), world
     # Which one is preferred depends on the moment of the search, which may be before that of the reservation.
     for number in free:
@@ -188,7 +185,7 @@ def reserve_two(world: World, instances: tuple[str, str], uuids: tuple[str, str]
         for instance, uuid in zip(instances, uuids, strict=True):
             after = after.change(choice[instance], reservation=(instance, uuid))
         yield (201 if rest else 200, *choice.values()), after
-    if not choices or world.ended.intersection(rest):
+    if not choices:
         yield (409,), world
 
 

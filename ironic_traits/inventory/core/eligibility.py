@@ -6,7 +6,7 @@ A reservation is live until its ``expires_at``, by the database's clock. After t
 """
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -202,6 +202,11 @@ def eligible_for(instance: str | None = None) -> Condition:
     return sa.and_(*(clause.met(instance) for clause in CLAUSES))
 
 
+def only(instances: Sequence[str]) -> str | None:
+    """Return the only instance; None if there are several: a node that is allocated to one could go to another one."""
+    return instances[0] if len(instances) == 1 else None
+
+
 def explained(conf: cfg.ConfigOpts) -> list[Clause]:
     """Return the clauses that explanations have for each request. Those of expectations depend on the rules."""
     left_out = (EXPECTATION,) if conf.matching.exclude_unhealthy else (EXPECTATION, _HEALTH)
@@ -220,6 +225,16 @@ def refusal(node: sa.Row | None, instance: str | None = None) -> Refusal | None:
         return {'reason': 'not found', 'message': 'There is no such node.'}
     found = ((clause.name, clause.refusal(node, instance)) for clause in CLAUSES)
     return next(({'reason': name, **why} for name, why in found if why is not None), None)
+
+
+def has_reservation(connection: sa.Connection, instances: Collection[str]) -> bool | None:
+    """Whether one of the instances has a live reservation; None if none of them has a reservation, live or expired.
+
+    :param instances: uuids.
+    """
+    is_live = sa.select(sa.func.max(sa.case((LIVE, 1), else_=0)))
+    found = connection.scalar(is_live.where(tables.reservations.c.instance_uuid.in_(instances)))
+    return None if found is None else bool(found)
 
 
 def count_expired(connection: sa.Connection) -> int:

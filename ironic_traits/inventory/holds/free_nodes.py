@@ -132,7 +132,7 @@ class NodeChoice:
         :raises TooFew: too few nodes match and can be held.
         :raises Lost: another transaction has taken or locked one of the nodes.
         """
-        free = eligibility.eligible_for(only(instances))
+        free = eligibility.eligible_for(eligibility.only(instances))
         conditions = [*self.request.conditions(self.context), free]
         in_turn = are_taken_in_turn(self.request) and not (self.waits or first)
         places = self.context.service.places
@@ -154,7 +154,7 @@ class NodeChoice:
 
     def allocated_first(self, connection: sa.Connection, instances: Sequence[str]) -> list[Condition]:
         """Return ``first`` for ``take``: a node that is allocated to the instance in Placement comes first."""
-        instance = only(instances)
+        instance = eligibility.only(instances)
         if instance and self.request.idents is None and connection.scalar(node_consumers.has_allocations(instance)):
             return [node_consumers.allocated_to(instance)]
         return []
@@ -316,52 +316,50 @@ def _refuse(attempt: NodeChoice, instances: Sequence[str], contradictions: int) 
     :raises failures.NothingToReserve: too few nodes of the list can be held.
     """
     context, node_request = attempt.context, attempt.request
-    needed, explanation = len(instances), None
-    is_last = contradictions >= _MAX_CONTRADICTIONS
-    instance = only(instances)
+    needed, explanation, is_possible = len(instances), None, False
+    refusals: list[tuple[str, Refusal | None]] = []
     if not node_request.is_a_list:
-        by_index = not contradictions
-        explanation = explanations.explain(context, node_request, instance, needed, by_index, attempt.related)
-        possible = explanation['topology']['largest'] if node_request.topology else explanation['matched']
-        if possible >= needed and not is_last:
-            return
-    refusals = [] if node_request.idents is None else _refusals(context, instances, node_request)
-    is_enough = sum(refusal is None for _, refusal in refusals) >= needed and not node_request.topology
-    if not is_last and (is_enough or _are_reserved(context, instances, not contradictions)):
+        result = explanations.count(context, node_request, instances, by_index=not contradictions)
+        explanation = explanations.document(context, node_request, result, needed, attempt.related)
+        matched = explanation['topology']['largest'] if node_request.topology else explanation['matched']
+        is_possible = matched >= needed or _may_have_got_one(result.reserved, contradictions)
+    if node_request.idents is not None:
+        refusals, reserved = _refusals(context, instances, node_request)
+        is_enough = sum(refusal is None for _, refusal in refusals) >= needed and not node_request.topology
+        is_possible = is_possible or is_enough or _may_have_got_one(reserved, contradictions)
+    if is_possible and contradictions < _MAX_CONTRADICTIONS:
         return
     if node_request.idents is None and explanation:
         raise failures.NoMatch(needed, explanation)
     raise failures.NothingToReserve(needed, [(ident, why) for ident, why in refusals if why], explanation)
 
 
-def _are_reserved(context: Context, instances: Sequence[str], or_were: bool) -> bool:
-    """Whether one of the instances has a live reservation by now: another request for it has taken the last node.
+def _may_have_got_one(reserved: bool | None, contradictions: int) -> bool:
+    """Whether another request for one of the instances may have reserved the last node.
 
-    This must be read after what the explanation is derived from. Otherwise, the explanation may count that reservation.
-
-    :param or_were: whether an expired one counts, too. It may have been live when the explanation was made.
+    :param reserved: as from ``eligibility.has_reservation``, at the moment of the explanation or of the refusals.
     """
-    statement = sa.select(tables.reservations.c.uuid).where(tables.reservations.c.instance_uuid.in_(instances))
-    statement = statement if or_were else statement.where(LIVE)
-    with context.read() as connection:
-        return connection.execute(statement.limit(1)).first() is not None
+    # It may have expired between the two statements. The next attempt comes after that.
+    return bool(reserved) or (reserved is not None and not contradictions)
 
 
 def _refusals(
     context: Context, instances: Sequence[str], node_request: NodeRequest
-) -> list[tuple[str, Refusal | None]]:
+) -> tuple[list[tuple[str, Refusal | None]], bool | None]:
     """Return why the nodes of the list cannot be reserved.
 
-    :returns: [(ident, refusal as of ``eligibility.refusal`` or None), …], each node once.
+    :returns: [(ident, refusal as of ``eligibility.refusal`` or None), …], each node once, and whether one of the
+        instances has a reservation at the same moment (``eligibility.has_reservation``).
     """
     idents = node_request.idents or ()
     # For the caller, a node that they may not see does not exist.
     visible = node_filters.visible(context, Grant(()))
     statement = sa.select(*_NAMED, *eligibility.STATE).outerjoin(tables.reservations, OF_NODE)
     statement = statement.where(node_filters.among(idents), *visible)
-    with context.read() as connection:
+    with context.snapshot() as connection:
         rows = connection.execute(statement).all()
-    instance = only(instances)
+        reserved = eligibility.has_reservation(connection, instances)
+    instance = eligibility.only(instances)
     rejected = {} if node_request.is_a_list else explanations.rejections(context, node_request, instance)
     by_ident = {row.name: row for row in rows} | {row.uuid: row for row in rows}
     refusals: dict[str, tuple[str, Refusal | None]] = {}
@@ -376,9 +374,4 @@ def _refusals(
             # Shortened, because there may be a thousand nodes. The explanation has all clauses of the near misses.
             refusal = refusal | {'rejected_by': clauses[:MAX_LISTED]}
         refusals.setdefault(node.uuid if node else ident, (ident, refusal))
-    return list(refusals.values())
-
-
-def only(instances: Sequence[str]) -> str | None:
-    """Return the only instance; None if there are several: a node that is allocated to one could go to another one."""
-    return instances[0] if len(instances) == 1 else None
+    return list(refusals.values()), reserved

@@ -55,7 +55,7 @@ class GroupChoice(NodeChoice):
             return
         busy = frozenset(self._busy)
         for conditions in ([first] if first else []) + [[]]:
-            free = Free(free_nodes.only(rest), conditions, busy)
+            free = Free(eligibility.only(rest), conditions, busy)
             with group_search.search(self.context, self.request, numbers, len(rest), free) as found:
                 self._chosen = found.choose(len(rest))
             if self._chosen:
@@ -82,7 +82,7 @@ class GroupChoice(NodeChoice):
             raise Lost
         self._lock(connection)
         policies = self.request.topology
-        conditions = [*self.request.conditions(self.context), eligibility.eligible_for(free_nodes.only(instances))]
+        conditions = [*self.request.conditions(self.context), eligibility.eligible_for(eligibility.only(instances))]
         columns = (*columns, *node_groups.columns(policies))
         rows = free_nodes.read_taken(connection, self._chosen, conditions, columns)
         is_same = [node_groups.cell(policies, row) for row in rows] == [node.cell for node in self._chosen]

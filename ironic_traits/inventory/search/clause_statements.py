@@ -225,7 +225,7 @@ def _as_sets(instance: str | None) -> dict[str, Condition]:
     They do not use EXISTS: PostgreSQL's planner adds its cost for each node. The sum is so large that the planner
     ignores the cost of sorting all nodes.
 
-    :param instance: as for ``explain``.
+    :param instance: as for ``eligibility.Clause``.
     :returns: {name of the clause: condition on nodes}.
     """
     return {

@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_traits.context import Context
+from ironic_traits.inventory.core import eligibility
 from ironic_traits.inventory.search import index_explanations, related_nodes
 from ironic_traits.inventory.search.clause_statements import Facts, Node, NodeGroup
 from ironic_traits.inventory.search.index_explanations import Miss, Result
@@ -26,20 +27,36 @@ _MIN_RANGE, _GROWTH = 1000, 4
 _KNOWN = 2
 
 
-def explain(
+def explain(context: Context, node_request: NodeRequest, needed: int = 1) -> dict[str, Any]:
+    """Return ``document`` for a request for no instance."""
+    return document(context, node_request, count(context, node_request), needed)
+
+
+def count(context: Context, node_request: NodeRequest, instances: Sequence[str] = (), by_index: bool = True) -> Result:
+    """Count the nodes that match a request, and those that its clauses reject.
+
+    :param instances: uuids of the instances to reserve nodes for. If there is one, a node that is allocated to it is
+        not rejected as allocated.
+    :param by_index: whether the index of nodes may be used.
+    """
+    result = index_explanations.explain(context, node_request, instances) if by_index else None
+    if result is None:
+        result = _counted(context, node_request, instances)
+        index_explanations.prepare(context, node_request, result.explanation.considered)
+    return result
+
+
+def document(
     context: Context,
     node_request: NodeRequest,
-    instance: str | None = None,
+    result: Result,
     needed: int = 1,
-    by_index: bool = True,
     related: Sequence[Mapping[str, int]] | None = None,
 ) -> dict[str, Any]:
     """Explain how many nodes match a request, and which clauses reject the others.
 
-    :param instance: uuid of the instance to reserve a node for. A node that is allocated to this instance is not
-        rejected as allocated. None for no instance.
+    :param result: the figures, from ``count``.
     :param needed: number of nodes that must match.
-    :param by_index: whether the index of nodes may be used.
     :param related: for each policy of a topology, {group: number of nodes} that it counts besides those of the request;
         None to read those of ``relative_to``.
     :returns: {'considered': number of nodes, 'matched': number of nodes, 'clauses': [{'clause', 'rejected',
@@ -47,10 +64,6 @@ def explain(
         [{'node': uuid, 'name': name, 'rejected_by': [clause, …]}, …]}. With a topology, it has ``topology``, the
         document of GroupExplanation, and the relaxations are such that the topology is fulfilled.
     """
-    result = index_explanations.explain(context, node_request, instance) if by_index else None
-    if result is None:
-        result = _counted(context, node_request, instance)
-        index_explanations.prepare(context, node_request, result.explanation.considered)
     explanation, topology = result.explanation, {}
     if node_request.topology:
         groups = _groups(context, node_request, result, related)
@@ -77,12 +90,13 @@ def _groups(
     return GroupExplanation(result.explanation.clauses, policies, result.cells, related)
 
 
-def _counted(context: Context, node_request: NodeRequest, instance: str | None) -> Result:
+def _counted(context: Context, node_request: NodeRequest, instances: Sequence[str]) -> Result:
     """Return the Result, with figures that the database counts."""
-    with context.read() as connection:
-        facts = Facts(context, connection, node_request, instance)
+    with context.snapshot() as connection:
+        facts = Facts(context, connection, node_request, eligibility.only(instances))
+        reserved = eligibility.has_reservation(connection, instances) if instances else None
         if node_request.topology:
-            return _of_rows(facts.clauses, facts.read(connection))
+            return _of_rows(facts.clauses, facts.read(connection), reserved)
         groups: dict[int, list[NodeGroup]] = {}
         failing: Counter[int] = Counter()
         for group in facts.counted(connection):
@@ -91,10 +105,11 @@ def _counted(context: Context, node_request: NodeRequest, instance: str | None) 
             groups.setdefault(mask, []).append(group)
         explanation = Explanation(facts.clauses, failing)
         rows = _near_misses(connection, facts, [groups[mask] for mask in explanation.near_misses()])
-    return Result(explanation, [Miss(row.uuid, row.name, facts.mask(facts.numbers_of(row))) for row in rows], {})
+    misses = [Miss(row.uuid, row.name, facts.mask(facts.numbers_of(row))) for row in rows]
+    return Result(explanation, misses, {}, reserved)
 
 
-def _of_rows(clauses: list[str], nodes: Iterable[Node]) -> Result:
+def _of_rows(clauses: list[str], nodes: Iterable[Node], reserved: bool | None) -> Result:
     """Return the Result for a request with a topology. It needs the groups of each node."""
     cells: dict[int, Counter[Cell]] = defaultdict(Counter)
     misses: dict[int, list[Miss]] = defaultdict(list)
@@ -104,13 +119,13 @@ def _of_rows(clauses: list[str], nodes: Iterable[Node]) -> Result:
             misses[node.mask].append(Miss(node.uuid, node.name, node.mask))
     explanation = Explanation(clauses, Counter({mask: numbers.total() for mask, numbers in cells.items()}))
     nearest = [miss for mask in explanation.near_misses() for miss in misses[mask]]
-    return Result(explanation, nearest[:MAX_LISTED], cells)
+    return Result(explanation, nearest[:MAX_LISTED], cells, reserved)
 
 
 def rejections(context: Context, node_request: NodeRequest, instance: str | None = None) -> dict[str, list[str]]:
     """Return the clauses that reject each node. If the request has a list of nodes, only these are examined.
 
-    :param instance: as for ``explain``.
+    :param instance: as for ``eligibility.eligible_for``.
     :returns: {uuid of a node: [clause, …]}.
     """
     with context.read() as connection:

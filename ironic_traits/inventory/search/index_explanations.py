@@ -42,17 +42,20 @@ class Result(NamedTuple):
 
     :ivar misses: the nodes that fail the fewest clauses, the nearest first: MAX_LISTED at most.
     :ivar cells: the cells of nodes by their masks, for a request with a topology.
+    :ivar reserved: whether one of the instances of the request has a reservation at the moment of the figures, as from
+        ``eligibility.has_reservation``.
     """
 
     explanation: Explanation
     misses: list[Miss]
     cells: MaskedCells
+    reserved: bool | None
 
 
-def explain(context: Context, node_request: NodeRequest, instance: str | None) -> Result | None:
+def explain(context: Context, node_request: NodeRequest, instances: Sequence[str]) -> Result | None:
     """Explain how many nodes match a request. Return None if the index lacks some of its clauses, or is not ready.
 
-    :param instance: as for ``explanations.explain``.
+    :param instances: as for ``explanations.count``.
     """
     if not _has_all_clauses(node_request):
         return None
@@ -61,12 +64,13 @@ def explain(context: Context, node_request: NodeRequest, instance: str | None) -
             return None
         nodes = Nodes(context, node_request.grant, view)
         considered = nodes.considered(node_request.filters)
-        clauses = list(_clauses(context, nodes, node_request, instance))
+        clauses = list(_clauses(context, nodes, node_request, eligibility.only(instances)))
         fulfilled = [members for _, members in clauses]
         failing = bitsets.failing(considered, fulfilled, view.size)
         explanation = Explanation([name for name, _ in clauses], failing)
         cells = _cells(nodes, node_request, failing, considered, fulfilled) if node_request.topology else {}
-        return Result(explanation, _misses(nodes, explanation, considered, fulfilled), cells)
+        reserved = eligibility.has_reservation(view.connection, instances) if instances else None
+        return Result(explanation, _misses(nodes, explanation, considered, fulfilled), cells, reserved)
 
 
 def prepare(context: Context, node_request: NodeRequest, considered: int) -> None:

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import datetime
+import functools
 
 import pytest
 import sqlalchemy as sa
@@ -10,6 +11,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.types import Json
 from ironic_traits.inventory.holds import free_nodes
 from ironic_traits.inventory.holds import reserve as reserve_module
+from ironic_traits.inventory.search import explanations
 from tests.support.client import Client
 from tests.support.concurrency import at_once, in_processes, wait_until
 from tests.support.reservations import PATH, available, available_of, instance, reserve
@@ -104,28 +106,37 @@ def test_a_reservation_ends_during_a_request_for_it_and_another_one(database_url
     }
 
 
-def test_a_reservation_of_the_instance_expires_during_a_request(database_url, client, monkeypatch):
+@pytest.mark.parametrize('is_listed', [True, False])
+@pytest.mark.parametrize('expires', [True, False])
+def test_a_reservation_of_the_instance_ends_during_a_request(database_url, client, monkeypatch, is_listed, expires):
     """Another request for the instance took the node for a moment. It is no reason to refuse this one."""
     if database_url.startswith('sqlite'):
         pytest.skip('its writers take turns')
-    node, turns = available(client), []
-    expires = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=0.5)
+    node, turns, refusals = available(client), [], []
+    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=0.5 if expires else 60)
+    body = {'instance_uuid': instance(1)} | ({'node_uuid': [node]} if is_listed else {'required': []})
 
     def take(*arguments, original=free_nodes.NodeChoice.take):
         turns.append(1)
         if len(turns) == 1:
-            assert reserve(client, 1, [node], expires_at=expires.isoformat()).status_int == 201
+            assert client.ask('POST', PATH, body | {'expires_at': until.isoformat()}).status_int == 201
         return original(*arguments)
 
-    def refusals(*arguments, original=free_nodes._refusals):
-        found = original(*arguments)
-        assert found[0][1]['reason'] == 'reserved'
-        wait_until(lambda: not client.get(PATH)['reservations'])
+    def explain(*arguments, original, **options):
+        found = original(*arguments, **options)
+        refusals.append(found)
+        if len(refusals) == 1:
+            (reservation,) = client.get(PATH)['reservations']
+            if not expires:
+                assert client.ask('DELETE', f'{PATH}/{reservation["uuid"]}').status_int == 204
+            wait_until(lambda: not client.get(PATH)['reservations'])
         return found
 
-    monkeypatch.setattr(free_nodes, '_refusals', refusals)
+    for module, name in ((free_nodes, '_refusals'), (explanations, 'count')):
+        monkeypatch.setattr(module, name, functools.partial(explain, original=getattr(module, name)))
     monkeypatch.setattr(free_nodes.NodeChoice, 'take', take)
-    assert reserve(client, 1, [node]).status_int == 201
+    assert client.ask('POST', PATH, body).status_int == 201
+    assert refusals
 
 
 def test_one_holder(clients):

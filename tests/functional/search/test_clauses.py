@@ -172,10 +172,9 @@ def test_what_is_derived(app, fleet, holder):
     rejections = explanations.rejections(context, request, holder)
     assert {uuid: sorted(names) for uuid, names in rejections.items()} == expected
     prepare(app)
-    for result in (
-        index_explanations.explain(context, request, holder),
-        explanations._counted(context, request, holder),
-    ):
+    instances = [holder] if holder else []
+    for count in (index_explanations.explain, explanations._counted):
+        result = count(context, request, instances)
         explanation = result.explanation
         numbers = {tuple(sorted(explanation.names(mask))): number for mask, number in explanation.failing.items()}
         assert {names: number for names, number in numbers.items() if number} == Counter(map(tuple, expected.values()))

@@ -40,12 +40,12 @@ def explained(result):
     return explanation.clauses, failing, sorted(misses)
 
 
-def compare(app, node_request, holder=None, **ids):
+def compare(app, node_request, instances=(), **ids):
     """Compare both explanations of a request."""
     context = context_of(app, **ids)
-    result = index_explanations.explain(context, node_request, holder)
+    result = index_explanations.explain(context, node_request, instances)
     assert result is not None
-    assert explained(result) == explained(explanations._counted(context, node_request, holder))
+    assert explained(result) == explained(explanations._counted(context, node_request, instances))
 
 
 def change(app, inventory, choose):
@@ -89,7 +89,7 @@ def test_both_explanations_are_the_same(database_url, monkeypatch):
                     choose.choice([{}, {'include_children': True}, {'include_children': False}]),
                     excluded=choose.choice([None, Exclusions(clouds={'cloud': 'It is read-only.'}), Exclusions()]),
                 )
-                compare(app, node_request, choose.choice([None, instance(0), instance(1)]), project_id=project)
+                compare(app, node_request, choose.choice([(), (instance(0),), (instance(1),)]), project_id=project)
 
         on_random_inventories()
 
@@ -121,7 +121,7 @@ def test_the_command_describes_every_condition(app):
     prepare(app)
     node_request = NodeRequest(Grant(()), excluded=Exclusions())
     for explain in (index_explanations.explain, explanations._counted):
-        names = explain(context_of(app), node_request, None).explanation.clauses
+        names = explain(context_of(app), node_request, ()).explanation.clauses
         reasons = {name.removeprefix('eligible:') for name in names}
         # Only services with [matching] exclude_unhealthy have the other one.
         assert reasons == clauses._ELIGIBLE.keys() - {'health'}
@@ -137,7 +137,7 @@ def test_filters_and_lists_need_the_statement(app, client):
         NodeRequest(Grant(()), filters={'parent_node': uuid}),
         NodeRequest(Grant(()), idents=(uuid,)),
     ):
-        assert index_explanations.explain(context_of(app), node_request, None) is None
+        assert index_explanations.explain(context_of(app), node_request, ()) is None
 
 
 def test_the_index_is_made_in_the_background(app, client, monkeypatch):
@@ -150,17 +150,17 @@ def test_the_index_is_made_in_the_background(app, client, monkeypatch):
     available(client)
     assert explanations.explain(context, node_request)['considered'] == 2
     app.service.node_index.wait()
-    assert index_explanations.explain(context, node_request, None).explanation.considered == 2
+    assert index_explanations.explain(context, node_request, ()).explanation.considered == 2
     # A request without a topology makes no groups, which each write would have to update.
     assert not app.service.node_index._nodes._groups
     # There are more changes than one statement reads.
     monkeypatch.setattr(node_index, '_BATCH', 10)
     for _ in range(11):
         available(client)
-    assert index_explanations.explain(context, node_request, None) is None
+    assert index_explanations.explain(context, node_request, ()) is None
     assert explanations.explain(context, node_request)['considered'] == 13
     app.service.node_index.wait()
-    assert index_explanations.explain(context, node_request, None).explanation.considered == 13
+    assert index_explanations.explain(context, node_request, ()).explanation.considered == 13
 
 
 def test_a_failed_preparation_is_tried_again(app, client, monkeypatch, caplog):
@@ -173,7 +173,7 @@ def test_a_failed_preparation_is_tried_again(app, client, monkeypatch, caplog):
     assert 'could not be read' in caplog.text
     index.prepare(app.service)
     app.service.node_index.wait()
-    assert index_explanations.explain(context_of(app), NodeRequest(Grant(())), None) is not None
+    assert index_explanations.explain(context_of(app), NodeRequest(Grant(())), ()) is not None
 
 
 def test_a_process_that_ends_reads_no_more_nodes(app, client):

@@ -226,7 +226,7 @@ def test_requests(app, fleet):
         by_sql = explanations.rejections(context, node_request)
         expected = {uuid: sorted(names) for uuid, names in failing.items()}
         assert {uuid: sorted(each for each in names if each in terms) for uuid, names in by_sql.items()} == expected
-        by_index = index_explanations.explain(context, node_request, None).explanation
+        by_index = index_explanations.explain(context, node_request, ()).explanation
         for clause in by_index.rejected():
             if clause['clause'] in terms:
                 assert clause['rejected'] == sum(clause['clause'] in names for names in failing.values())
