@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from ironic_traits.changes import change_feed
 from ironic_traits.db import tables
+from ironic_traits.inventory.holds import reservations
 from ironic_traits.worker import upkeep
 from tests.support.client import Client
 from tests.support.service import finish_work, make_app
@@ -160,15 +161,19 @@ def test_early_versions(client):
     assert client.ask('GET', f'/v1/nodes?changed-since={token}', version='1.37').status_int == 406
 
 
-def test_an_expired_reservation_of_a_deleted_node(app, client):
-    """The deletion of a node also deletes its expired reservation."""
+@pytest.mark.parametrize('is_deleted', [False, True])
+def test_an_expired_reservation(app, client, is_deleted):
+    """The purge of expired reservations is a change. The deletion of a node also deletes its expired reservation."""
     uuid = client.node()['uuid']
     row = {'uuid': str(uuid4()), 'node_uuid': uuid, 'instance_uuid': str(uuid4())}
     with app.service.write() as connection:
         connection.execute(sa.insert(tables.reservations).values(created_at=LONG_AGO, expires_at=LONG_AGO, **row))
     token = start(client)
-    assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204
-    assert changed(client, token)[0] == {('node', uuid): True, ('reservation', row['uuid']): True}
+    if is_deleted:
+        assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204
+    else:
+        assert reservations.purge(app.service) == 1
+    assert changed(client, token)[0] == {('node', uuid): is_deleted, ('reservation', row['uuid']): True}
 
 
 def test_a_token_that_is_too_old(app, client):
