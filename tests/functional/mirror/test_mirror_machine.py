@@ -67,6 +67,10 @@ class Mirrored(machines.OnApps):
             self.cloud.add(uuid, name=f'name{number}')
         self.mirror = Follower(self.app.service, 'far', self.cloud)
         self.settle()
+        # Most examples have few writes, so each node has a trait to remove.
+        for uuid in UUIDS:
+            self.write_here(uuid, 'PUT', OURS, None)
+        self.settle()
 
     def key(self, node):
         """Return what identifies a machine: another one may get its uuid later."""
@@ -81,6 +85,13 @@ class Mirrored(machines.OnApps):
     def write(self, writes):
         for name, *arguments in writes:
             getattr(self, name)(*arguments)
+
+    @stateful.rule(write=_WRITE, is_settled=st.booleans())
+    def write_trait(self, write, is_settled):
+        """Write one trait."""
+        self.write_here(*write[1:])
+        if is_settled:
+            self.settle()
 
     @stateful.rule(scope=st.none() | st.sampled_from(['traits', 'withdraw', 'operator']), steps=st.integers(0, 3))
     def change_mirror(self, scope, steps):
