@@ -50,6 +50,7 @@ SLOW = (
     *IRONIC,
     'test_readme',
     'test_bmc_commands',
+    'test_redfish_odd_documents',
     'test_bmc_guide',
     'test_zipapp',
     'test_release',
