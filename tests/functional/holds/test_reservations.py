@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from ironic_traits.cmd import manage
 from ironic_traits.db import tables
 from tests.support.client import Client, message
-from tests.support.reservations import PATH, available, expire, instance, reserve
+from tests.support.history import entries
+from tests.support.reservations import PATH, available, available_of, expire, instance, reserve
 from tests.support.service import make_app
 
 
@@ -166,3 +167,51 @@ def test_requests_get_nodes_in_turn(client):
         client.ask('DELETE', f'{PATH}/{reservation["uuid"]}')
     assert claim(3, 4) == [nodes[2], nodes[0]]
     assert claim(5) == [nodes[1]]
+
+
+def test_an_instance_on_another_node_is_no_obstacle(client):
+    taken, free = available(client), available(client)
+    patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}]
+    assert client.ask('PATCH', f'/v1/nodes/{taken}', patch).status_int == 200
+    assert reserve(client, 2, [free]).status_int == 201
+
+
+def test_a_wrong_expiry_is_refused_before_a_node_is_looked_for(client):
+    """It is refused if the instance has its node already, and if there is none."""
+    uuid = available(client)
+    assert reserve(client, 1, [uuid]).status_int == 201
+    for number in (1, 2):
+        response = reserve(client, number, [uuid], expires_at='2020-01-01T00:00:00+00:00')
+        assert (response.status_int, 'is in the past' in message(response)) == (400, True)
+
+
+def test_one_of_two_nodes_has_an_expired_reservation(app, client):
+    first, second = available(client), available(client)
+    assert reserve(client, 3, [first], expires_in=60).status_int == 201
+    expire(app)
+    body = {'instance_uuids': [instance(1), instance(2)], 'node_uuid': [first, second]}
+    assert client.ask('POST', PATH, body).status_int == 201
+    assert rows(app) == 2
+
+
+def test_a_search_continues_after_the_last_of_several_nodes(client):
+    first, second = available(client), available(client)
+    both = {'instance_uuids': [instance(1), instance(2)], 'required': []}
+    for reservation in client.ask('POST', PATH, both).json['reservations']:
+        client.ask('DELETE', f'{PATH}/{reservation["uuid"]}')
+    held = [client.ask('POST', PATH, {'instance_uuid': instance(number), 'required': []}) for number in (3, 4)]
+    assert [response.json['reservation']['node_uuid'] for response in held] == [first, second]
+
+
+def test_several_reservations_leave_the_traces_of_one(client):
+    """Each is in the change feed and in the history of its node, and moves the generation of the provider."""
+    nodes = [available_of(client, 'gold') for _ in range(2)]
+    generations = [client.placement('GET', f'/resource_providers/{node}').json['generation'] for node in nodes]
+    token = client.get('/v1/changes')['token']
+    body = {'instance_uuids': [instance(1), instance(2)], 'required': []}
+    held = client.ask('POST', PATH, body).json['reservations']
+    changes = client.get(f'/v1/changes?since={token}&kind=reservation')['changes']
+    assert {change['uuid'] for change in changes} == {reservation['uuid'] for reservation in held}
+    for node, generation in zip(nodes, generations, strict=True):
+        assert entries(client, node)[-1]['event_type'] == 'reservation'
+        assert client.placement('GET', f'/resource_providers/{node}').json['generation'] == generation + 1

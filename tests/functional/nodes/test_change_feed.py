@@ -326,3 +326,10 @@ def test_who_may_see_changes(database_url):
         path = f'/v1/nodes?changed-since={page.json["token"]}'
         assert client.ask('GET', path, headers=system).status_int == 200
         assert client.ask('GET', path, headers=member).status_int == 403
+
+
+def test_a_write_moves_the_time_of_its_node_only(client):
+    one, other = client.node()['uuid'], client.node()['uuid']
+    assert client.ask('PUT', f'/v1/nodes/{one}/maintenance').status_int == 202
+    times = [client.get(f'/v1/nodes/{uuid}')['updated_at'] for uuid in (one, other)]
+    assert (times[0] is None, times[1]) == (False, None)

@@ -126,7 +126,8 @@ def test_verbs_for_a_locked_node(app, client, node_in):
         assert response.status_int == 409, target
         assert message(response).startswith(f'Node {uuid} is locked by host 127.0.0.1')
     assert client.ask('PUT', f'{path}power', {'target': 'power off'}).status_int == 409
-    assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 409
+    response = client.ask('DELETE', f'/v1/nodes/{uuid}')
+    assert (response.status_int, 'is locked by host' in message(response)) == (409, True)
     assert client.get(f'/v1/nodes/{uuid}?fields=reservation') == {'reservation': '127.0.0.1'}
 
 
