@@ -16,6 +16,7 @@ from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching.topology import parse
 from tests.support.client import Client, ask_as, message
 from tests.support.concurrency import at_once
+from tests.support.providers import allocate, patch
 from tests.support.reservations import PATH, available, instance
 from tests.support.service import make_app
 
@@ -81,6 +82,17 @@ def test_one_more_in_another_rack(client):
     unknown = ask(client, [6], SPREAD, relative_to=[instance(99)])
     assert unknown.status_int == 400
     assert f"'relative_to' names instance {instance(99)}, which holds no node that you may see." in message(unknown)
+
+
+def test_instances_with_allocations_only(client):
+    """relative_to counts the nodes that the instances have allocated in Placement, and no others."""
+    racks = add_racks(client, 2, 2)
+    first, _, last, _ = racks
+    for number, node in enumerate((first, last), 1):
+        patch(client, node, {'op': 'add', 'path': '/resource_class', 'value': 'gold'})
+        assert allocate(client, number, node).status_int == 204
+    assert held(racks, ask(client, [3], SPREAD, relative_to=[instance(1)])) == {1: 1}
+    assert held(racks, ask(client, [4], SPREAD, relative_to=[instance(2)])) == {0: 1}
 
 
 def test_a_soft_policy_chooses_the_group(client):

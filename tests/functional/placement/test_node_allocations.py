@@ -67,6 +67,14 @@ def test_fields_of_an_allocated_node_are_protected(client, node):
         assert (response.status_int, response.json['code']) == (409, 'baremetal.node.allocated'), method
 
 
+def test_an_allocation_protects_its_node_only(client, node):
+    other = golden(client)
+    assert allocate(client, 1, other).status_int == 204
+    reclass = [{'op': 'add', 'path': '/resource_class', 'value': 'silver'}]
+    statuses = [client.ask('PATCH', f'/v1/nodes/{uuid}', reclass).status_int for uuid in (other, node)]
+    assert statuses == [409, 200]
+
+
 def test_deployed_node_is_not_taken_over(app, client, node):
     """No instance takes over a deployed node, not even in one request with the release by its instance."""
     assert allocate(client, 1, node).status_int == 204
