@@ -1,8 +1,9 @@
 """Fixtures of databases, applications and servers.
 
 Tests that use ``database_url`` run once for each database: always with SQLite, and with PostgreSQL and MariaDB if their
-servers are installed. With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing server is an error. ``--quick`` leaves out the
-servers, and the modules in SLOW. ``--changed`` is for the change that you are writing: ``tests/support/changed.py``.
+servers are installed. With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing server is an error. ``--sqlite`` leaves out
+the servers; ``--quick`` also the modules in SLOW. ``--changed`` is for the change that you are writing:
+``tests/support/changed.py``.
 """
 
 import collections
@@ -123,6 +124,7 @@ collect_ignore = ['packages']
 
 
 def pytest_addoption(parser):
+    parser.addoption('--sqlite', action='store_true', help='SQLite only')
     parser.addoption('--quick', action='store_true', help='SQLite only, and without slow modules')
     parser.addoption(
         '--changed',
@@ -140,7 +142,8 @@ hypothesis.settings.load_profile('tests')
 
 def pytest_configure(config):
     config.option.quick |= bool(config.option.changed)
-    if config.option.quick:
+    config.option.sqlite |= config.option.quick
+    if config.option.sqlite:
         missing = list(servers.SERVERS)
     else:
         servers.install()
@@ -263,7 +266,7 @@ def _databases(config):
     """Return a line with the databases of the tests, and with the missing ones."""
     missing = config.stash[_MISSING]
     line = f'databases: {", ".join(name for name in ALL if name not in missing)}'
-    reason = '--quick' if config.option.quick else 'not installed: bindep.txt'
+    reason = '--quick' if config.option.quick else '--sqlite' if config.option.sqlite else 'not installed: bindep.txt'
     return f'{line}; NOT TESTED: {", ".join(missing)} ({reason})' if missing else line
 
 
