@@ -30,8 +30,9 @@ def parse(context: Context, query: dict[str, Any]) -> tuple[dict[str, Any], Filt
         hint = spelling.hint(state, states.PROVISION_STATES)
         raise failures.InvalidInput(reason=f'Provision state "{state}" is not valid.{hint}')
     filters = {name: query[name] for name in NODES.list_filters if name in query and name not in TRAIT_FILTERS}
-    if 'conductor' in filters:
-        filters['conductor'] = context.service.conductors.host(context, filters['conductor'])
+    # As in Ironic, an empty name is no filter.
+    if hostname := filters.pop('conductor', None):
+        filters['conductor'] = context.service.conductors.host(context, hostname)
     traits = {name: query[name] for name in TRAIT_FILTERS if name in query}
     if sum(len(names) for values in traits.values() for names in values) > MAX_NAMES:
         raise failures.InvalidInput(reason=f'The trait filters name more than {MAX_NAMES} traits.')

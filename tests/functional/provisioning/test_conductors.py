@@ -43,6 +43,8 @@ def test_none(client):
     assert client.get(f'/v1/nodes/{uuid}')['conductor'] is None
     assert client.get('/v1/nodes?fields=conductor') == {'nodes': [{'conductor': None}]}
     assert nodes_of(client, 'a') == set()
+    # An empty name is no filter.
+    assert nodes_of(client, '') == {uuid}
 
 
 def test_workers_of_a_host_are_one_conductor(client, worker):
