@@ -162,15 +162,18 @@ def _error(body):
     return {name: value for name, value in body['errors'][0].items() if name not in ('detail', 'request_id')}
 
 
-def reason(rows, difference):
-    """Return the reason of a difference, or None."""
-    return next((reason for reason, explains in rows if explains(difference)), None)
+def explanation(rows, difference):
+    """Return the number of the first row that explains a difference, or None."""
+    return next((number for number, (_, explains) in enumerate(rows) if explains(difference)), None)
 
 
-def diverge(theirs, ours):
-    """Whether the services may have different objects after a call. An internal error may leave something behind."""
-    return _changes(theirs) != _changes(ours) or (theirs['method'] != 'GET' and theirs['status'] >= 500)
+def diverge(request, theirs, ours):
+    """Whether the services may have different objects after two answers to a request.
 
-
-def _changes(one):
-    return one['method'] != 'GET' and one['status'] < 400 and '/vifs' not in one['path']
+    An internal error may leave something behind.
+    """
+    if request.method == 'GET':
+        return False
+    statuses = theirs['status'], ours['status']
+    is_done = [status < 400 for status in statuses]
+    return (is_done[0] != is_done[1] and '/vifs' not in request.path) or max(statuses) >= 500

@@ -4,6 +4,7 @@ API and conductor are one process. The conductor performs its work within the re
 not depend on time. Users are those of the headers, as with noauth2 of this service.
 """
 
+import functools
 import os
 import pathlib
 import sys
@@ -53,7 +54,14 @@ def _application(arguments):
     from ironic.api import app
     from ironic.common import rpc, service
     from ironic.db import migration
+    from oslo_db.sqlalchemy import engines
+    from pecan import util
 
+    # A process without threads has nobody to yield to.
+    engines._thread_yield = lambda *connection: None
+    # Each request would inspect functions that never change.
+    known = functools.cache(util._getargspec)
+    util._getargspec = lambda method: known(getattr(method, '__func__', method))
     service.prepare_service('ironic', arguments)
     migration.create_schema()
     conductor = _conductor()

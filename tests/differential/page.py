@@ -46,17 +46,18 @@ def _replaced(text, mark, items):
 
 def store(name, seed, figures):
     """Store the figures of a run, and write the pages."""
+    rows = runs.api(name)[1]
     row = {
         'Service': _NAMES[name],
         'Seed': seed,
         'Requests': f'{figures.requests:,}',
         'Minutes': f'{figures.seconds / 60:.0f}',
         **{f'{kind}xx': f'{figures.of_kind(kind):,}' for kind in (2, 4, 5)},
-        'Explained differences': f'{sum(figures.explained.values()):,}',
-        'Reasons': str(len(figures.explained)),
+        'Explained differences': f'{figures.differences:,}',
+        'Reasons': str(len({rows[number][0] for number in figures.explained})),
         'Unexplained kinds': str(len(figures.kinds)),
     }
-    rows = json.loads(_RESULTS.read_text()) if _RESULTS.exists() else {}
-    _RESULTS.write_text(json.dumps(rows | {name: row}, indent=1) + '\n')
+    results = json.loads(_RESULTS.read_text())
+    _RESULTS.write_text(json.dumps(results | {name: row}, indent=1) + '\n')
     for path, text in texts().items():
         path.write_text(text)

@@ -31,12 +31,12 @@ def send(application, request):
 
 
 def answer_lines(application, database, refresh=lambda: None):
-    """Answer sequences of requests: each line of the input is one, and each line of the output its answers.
+    """Answer requests: each line of the input has some, and each line of the output their answers.
 
-    The first one prepares the database. All others find it as the first one has left it.
+    A line without requests ends a sequence: the first one saves the objects, and all others restore them.
 
     :param database: path of the SQLite file.
-    :param refresh: function to call before each sequence.
+    :param refresh: function to call after each sequence.
     """
     logging.disable(logging.CRITICAL)
     output = os.fdopen(os.dup(1), 'w')
@@ -44,11 +44,11 @@ def answer_lines(application, database, refresh=lambda: None):
     os.dup2(2, 1)
     print('listening', file=output, flush=True)
     saved = Saved(database)
-    for line in sys.stdin:
-        saved.load()
-        refresh()
-        answers = [send(application, request) for request in json.loads(line)]
-        saved.save()
+    for requests in map(json.loads, sys.stdin):
+        if not requests:
+            saved.reset()
+            refresh()
+        answers = [send(application, request) for request in requests]
         print(json.dumps(answers), file=output, flush=True)
 
 
@@ -63,16 +63,10 @@ class Saved:
         self._saved = sqlite3.connect(':memory:')
         self._is_saved = False
 
-    def save(self):
-        """Save the content, if it is not saved yet."""
-        if not self._is_saved:
-            self._is_saved = True
-            self._copy(lambda database: database.backup(self._saved))
-
-    def load(self):
-        """Restore the saved content."""
-        if self._is_saved:
-            self._copy(self._saved.backup)
+    def reset(self):
+        """Save the content, or restore it if it is saved."""
+        self._copy(self._saved.backup if self._is_saved else lambda database: database.backup(self._saved))
+        self._is_saved = True
 
     def _copy(self, backup):
         with contextlib.closing(sqlite3.connect(self._path, timeout=30)) as database:
@@ -96,11 +90,23 @@ class Peer:
             line or self._fail()
 
     def answers(self, requests):
-        """Return the answers to a sequence of requests."""
+        """Return the answers to some requests."""
+        self.ask(requests)
+        return self.read()
+
+    def ask(self, requests):
+        """Send some requests."""
         self._process.stdin.write(json.dumps(requests) + '\n')
         self._process.stdin.flush()
+
+    def read(self):
+        """Return the answers to the requests that were sent."""
         line = self._process.stdout.readline()
         return json.loads(line) if line else self._fail()
+
+    def reset(self):
+        """End a sequence of requests: save the objects after the first one, and restore them after all others."""
+        self.answers([])
 
     def _fail(self):
         with open(self._log.name) as log:

@@ -33,12 +33,9 @@ def digest(recorded):
 
 def write(name):
     """Ask the real service, and store its answers that are compared."""
-    compact = []
     with runs.real(name) as peer, runs.ours(name) as service:
-        for requests in sequences(name):
-            raw = [each.raw() for each in requests]
-            answers = list(zip(requests, peer.answers(raw), service.answers(raw), strict=True))
-            compact.append([_compact(*each[:2]) for each in answers[: runs.compared(answers)]])
+        found = [runs.asked((peer, service), requests) for requests in sequences(name)]
+    compact = [[_compact(request, theirs) for request, theirs, _ in answers] for answers in found]
     stored = {'digest': digest(sequences(name)), 'answers': compact}
     text = json.dumps(stored, separators=(',', ':'), ensure_ascii=False)
     # One answer is one line.

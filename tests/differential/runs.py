@@ -4,20 +4,26 @@ import collections
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import importlib
 import itertools
+import logging
 import math
+import multiprocessing
 import tempfile
 import time
 
 from ironic_traits.inventory.provisioning import workers
 from tests.differential import comparing
 from tests.differential.generating import Generator, prelude
+from tests.differential.kept import Kept
 from tests.differential.peers import Peer, Saved, send
 from tests.support.service import finish_work, make_app, upgraded
 
 #: Number of random requests in a sequence.
 LENGTH = 100
+#: Number of requests that are sent at once.
+_CHUNK = 10
 #: Options with which this service answers as the real one.
 _OPTIONS = {
     'ironic': {'api__put_traits_returns': 'nothing', 'api__allocations_answer': 'allocating'},
@@ -31,17 +37,31 @@ class Figures:
     """What a run has found.
 
     :ivar requests: number of compared requests.
-    :ivar explained: {reason: number of differences}.
+    :ivar explained: {number of a row of the differences: {kind of a difference: number}}.
     :ivar kinds: {kind of an unexplained difference: number}.
     :ivar examples: {kind: (requests up to the one with the difference, Difference)}.
     """
 
     requests: int = 0
     statuses: collections.Counter = dataclasses.field(default_factory=collections.Counter)
-    explained: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    explained: dict = dataclasses.field(default_factory=functools.partial(collections.defaultdict, collections.Counter))
     kinds: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     examples: dict = dataclasses.field(default_factory=dict)
     seconds: float = 0.0
+
+    @property
+    def differences(self):
+        """The number of explained differences."""
+        return sum(kinds.total() for kinds in self.explained.values())
+
+    def merge(self, other):
+        """Add what another run has found."""
+        self.requests += other.requests
+        self.statuses.update(other.statuses)
+        self.kinds.update(other.kinds)
+        self.examples = other.examples | self.examples
+        for number, kinds in other.explained.items():
+            self.explained[number].update(kinds)
 
     def of_kind(self, kind):
         """Return the number of answers of the real service whose status begins with a digit."""
@@ -56,14 +76,16 @@ class Ours:
         self._app = app
         facts = {'hostname': '127.0.0.1', 'pid': 1, 'conductor_group': '', 'drivers': ['fake-hardware']}
         self._beat = lambda: workers.beat(app.service, f'{comparing.KNOWN}0000-4000-8000-000000000000', **facts)
+        self._beat()
 
     def answers(self, requests):
-        """Return the answers to a sequence of requests."""
-        self._saved.load()
+        """Return the answers to some requests."""
+        return [self._answer(request) for request in requests]
+
+    def reset(self):
+        """End a sequence of requests: save the objects after the first one, and restore them after all others."""
+        self._saved.reset()
         self._beat()
-        answers = [self._answer(request) for request in requests]
-        self._saved.save()
-        return answers
 
     def _answer(self, request):
         answer = send(self._app, request)
@@ -100,61 +122,94 @@ def api(name):
 
 
 @contextlib.contextmanager
-def prepared(name):
-    """Provide the real service and this one, with the objects that all sequences find."""
-    raw = [each.raw() for each in prelude(api(name)[0])]
-    with real(name) as peer, ours(name) as service:
-        peer.answers(raw)
-        service.answers(raw)
-        yield peer, service
+def prepared(name, kept=':memory:'):
+    """Provide the real service and this one, with the objects that all sequences find.
 
-
-def search(name, number, seed, minutes=math.inf):
-    """Compare at least a number of requests, and return the Figures.
-
-    :param minutes: maximum duration. The run may end with fewer requests.
+    :param kept: file for the answers of the real service.
     """
-    described, rows = api(name)
-    figures = Figures()
-    began_at = time.monotonic()
-    with prepared(name) as (peer, service), concurrent.futures.ThreadPoolExecutor(1) as thread:
-        following = _ask(thread, peer, described, f'{seed} 0')
-        for count in itertools.count(1):
-            requests, pending = following
-            # The real service answers the next sequence meanwhile.
-            answers = pending.result()
-            following = _ask(thread, peer, described, f'{seed} {count}')
-            add(figures, rows, requests, answers, service.answers([each.raw() for each in requests]))
-            if figures.requests >= number or time.monotonic() > began_at + minutes * 60:
-                break
-        following[1].result()
-    figures.seconds = time.monotonic() - began_at
-    return figures
+    with real(name) as peer, ours(name) as service:
+        asked((peer, service), prelude(api(name)[0]))
+        yield Kept(peer, kept), service
 
 
-def _ask(thread, peer, described, seed):
-    requests = Generator(described, seed).sequence(LENGTH)
-    return requests, thread.submit(peer.answers, [each.raw() for each in requests])
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A run.
+
+    :ivar number: of requests to compare at least.
+    :ivar minutes: maximum duration. The run may end with fewer requests.
+    :ivar jobs: number of processes, each with both services.
+    :ivar kept: file for the answers of the real service.
+    """
+
+    name: str
+    number: int
+    seed: str
+    minutes: float = math.inf
+    jobs: int = 1
+    kept: str = ':memory:'
+
+    def search(self):
+        """Compare requests, and return the Figures."""
+        began_at = time.monotonic()
+        figures = Figures()
+        context = multiprocessing.get_context('spawn')
+        with concurrent.futures.ProcessPoolExecutor(self.jobs, context, logging.disable, (logging.CRITICAL,)) as pool:
+            for each in pool.map(self._part, range(self.jobs)):
+                figures.merge(each)
+        figures.seconds = time.monotonic() - began_at
+        return figures
+
+    def _part(self, job):
+        figures = Figures()
+        ends_at = time.monotonic() + self.minutes * 60
+        described, rows = api(self.name)
+        with prepared(self.name, self.kept) as services:
+            for count in itertools.count(job, self.jobs):
+                requests = Generator(described, f'{self.seed} {count}').sequence(LENGTH)
+                add(figures, rows, asked(services, requests))
+                if figures.requests >= self.number / self.jobs or time.monotonic() > ends_at:
+                    break
+        return figures
 
 
-def add(figures, rows, requests, theirs, ours):
-    """Compare the answers to a sequence, up to the first one after which the services have different objects."""
-    answers = list(zip(requests, theirs, ours, strict=True))
-    for number, each in enumerate(answers[: compared(answers)]):
+def asked(services, requests):
+    """Send a sequence of requests, and return [(request, answer of the real service, our answer), …].
+
+    End with the first one after which the services may have different objects.
+
+    :param services: the real one, and this one.
+    """
+    found = list(_answered(*services, requests))
+    for each in services:
+        each.reset()
+    return found
+
+
+def _answered(peer, service, requests):
+    for begin in range(0, len(requests), _CHUNK):
+        chunk = requests[begin : begin + _CHUNK]
+        raw = [each.raw() for each in chunk]
+        # The real service answers at the same time.
+        peer.ask(raw)
+        ours = service.answers(raw)
+        for each in zip(chunk, peer.read(), ours, strict=True):
+            yield each
+            if comparing.diverge(*each):
+                return
+
+
+def add(figures, rows, answers):
+    """Compare the answers to a sequence.
+
+    :param answers: as ``asked`` returns them.
+    """
+    for number, each in enumerate(answers, 1):
         calls = _calls(*each)
         figures.requests += 1
         figures.statuses[calls[0]['status']] += 1
         for difference in comparing.compare(*calls):
-            _count(figures, rows, requests[: number + 1], difference)
-
-
-def compared(answers):
-    """Return the number of answers up to the first one after which the services may have different objects.
-
-    :param answers: [(request, answer of the real service, our answer), …].
-    """
-    ends = (number for number, each in enumerate(answers, 1) if comparing.diverge(*_calls(*each)))
-    return next(ends, len(answers))
+            _count(figures, rows, [request for request, *_ in answers[:number]], difference)
 
 
 def _calls(request, theirs, ours):
@@ -162,10 +217,12 @@ def _calls(request, theirs, ours):
 
 
 def _count(figures, rows, requests, difference):
-    reason = comparing.reason(rows, difference)
-    if reason:
-        figures.explained[reason] += 1
+    row = comparing.explanation(rows, difference)
+    if row is not None:
+        figures.explained[row][difference.kind()] += 1
         return
+    if difference.kind() not in figures.kinds:
+        print(f'{difference.kind()}\n    {requests[-1]}', flush=True)
     figures.kinds[difference.kind()] += 1
     figures.examples.setdefault(difference.kind(), (requests, difference))
 
@@ -173,4 +230,4 @@ def _count(figures, rows, requests, difference):
 def kinds(rows, request, theirs, ours):
     """Return the kinds of the unexplained differences between two answers to a request."""
     found = comparing.compare(*_calls(request, theirs, ours))
-    return {each.kind() for each in found if not comparing.reason(rows, each)}
+    return {each.kind() for each in found if comparing.explanation(rows, each) is None}

@@ -22,14 +22,17 @@ def shortest(requests, kind, differs):
     return kept
 
 
-def shrink(name, figures, number):
+def shrink(run, figures, number):
     """Replace the examples of the most frequent kinds of differences by the shortest ones."""
-    _, rows = runs.api(name)
-    with runs.prepared(name) as (peer, service):
+    _, rows = runs.api(run.name)
+    with runs.prepared(run.name, run.kept) as services:
 
         def differs(requests):
             raw = [each.raw() for each in requests]
-            return runs.kinds(rows, requests[-1], peer.answers(raw)[-1], service.answers(raw)[-1])
+            answers = [each.answers(raw)[-1] for each in services]
+            for each in services:
+                each.reset()
+            return runs.kinds(rows, requests[-1], *answers)
 
         for kind, _ in figures.kinds.most_common(number):
             requests, difference = figures.examples[kind]
