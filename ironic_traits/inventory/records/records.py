@@ -315,10 +315,11 @@ def _where(
             portgroup = read(connection, portgroup_kind, ident, (groups.c.uuid,), _of_nodes(groups, visible_nodes))
             yield table.c.portgroup_uuid == portgroup.uuid
         elif name == 'shard':
-            yield from _of_nodes(table, [tables.nodes.c.shard.in_(value)])
+            # As in Ironic, an empty list is no filter.
+            yield from _of_nodes(table, [tables.nodes.c.shard.in_(value)] if value else [])
         elif name == 'conductor_groups':
             groups = [group.lower() for group in value]
-            yield from _of_nodes(table, [tables.nodes.c.conductor_group.in_(groups)])
+            yield from _of_nodes(table, [tables.nodes.c.conductor_group.in_(groups)] if groups else [])
         elif name == 'description_contains':
             yield table.c.description.icontains(value, autoescape=True)
         elif name == 'project':
