@@ -148,13 +148,48 @@ def compare(theirs, ours):
         return [Difference('status', theirs['status'], ours['status'], calls)]
     found = list(_differences(theirs['answer_headers'], ours['answer_headers'], 'headers'))
     if theirs['status'] < 400:
-        found += _differences(theirs['answer'], ours['answer'], 'answer')
+        found += _sorted_differences(*calls) if 'sort_key=' in theirs['path'] else _of_answers(*calls)
     elif 'errors' in (theirs['answer'] or {}):
         found += _differences(*(_error(each['answer']) for each in calls), 'answer')
     elif theirs['status'] in WORDS:
         words = [message(each['answer']) for each in calls]
         found += [('message', *words)] if words[0] != words[1] else []
     return [Difference(*each, calls) for each in found]
+
+
+def _of_answers(theirs, ours):
+    return list(_differences(theirs['answer'], ours['answer'], 'answer'))
+
+
+def _sorted_differences(theirs, ours):
+    """Return what differs between two sorted lists: their order, and the rows that both have."""
+    name, rows = next(((name, rows) for name, rows in theirs['answer'].items() if isinstance(rows, list)), (None, []))
+    others = ours['answer'].get(name, [])
+    keys = [[identity(row) for row in each] for each in (rows, others)]
+    is_page = re.search(r'[?&](limit|marker)=', theirs['path'])
+    if keys[0] == keys[1] or (sorted(keys[0]) != sorted(keys[1]) and not is_page):
+        return _of_answers(theirs, ours)
+    common = _common(rows, others)
+    answers = (each['answer'] | {name: kept} for each, kept in zip((theirs, ours), common, strict=True))
+    return [('order', *keys), *_differences(*answers, 'answer')]
+
+
+def identity(row):
+    """Return what identifies a row of a list."""
+    known = next((row[key] for key in ('uuid', 'hostname', 'name') if row.get(key)), None)
+    return known or json.dumps({key: value for key, value in row.items() if key != 'links'}, sort_keys=True)
+
+
+def _common(rows, others):
+    """Return two lists without the rows that only one of them has, in the same order."""
+    rest = list(others)
+    found = [], []
+    for row in rows:
+        index = next((number for number, other in enumerate(rest) if identity(other) == identity(row)), None)
+        if index is not None:
+            found[0].append(row)
+            found[1].append(rest.pop(index))
+    return found
 
 
 def _error(body):

@@ -18,13 +18,16 @@ class Kept:
         self._database = sqlite3.connect(path, timeout=60, isolation_level=None)
         self._database.execute('CREATE TABLE IF NOT EXISTS answers (digest TEXT PRIMARY KEY, answers BLOB)')
         self._asked = []
+        #: The row of the file for the last one.
+        self._answers = None
         #: Number of those that the real service has got.
         self._sent = 0
 
     def ask(self, requests):
         """Send some requests, unless their answers are known."""
         self._asked.append(requests)
-        if not self._known():
+        self._answers = self._known()
+        if not self._answers:
             for earlier in self._asked[self._sent : -1]:
                 self._peer.answers(earlier)
             self._peer.ask(requests)
@@ -32,8 +35,8 @@ class Kept:
 
     def read(self):
         """Return the answers to the requests that were sent."""
-        if found := self._known():
-            return json.loads(zlib.decompress(found[0]))
+        if self._answers:
+            return json.loads(zlib.decompress(self._answers[0]))
         answers = self._peer.read()
         row = self._digest(), zlib.compress(json.dumps(answers).encode())
         self._database.execute('INSERT OR REPLACE INTO answers VALUES (?, ?)', row)

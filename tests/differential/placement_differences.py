@@ -1,29 +1,53 @@
 """The differences from Placement 16.0.0 that generated requests show: (reason, predicate of Differences)."""
 
+import json
 import re
 
 from tests.differential.rows import has, status
 
 
 def _is_refused_otherwise(difference):
-    statuses = {difference.theirs, difference.ours}
-    return statuses <= {400, 404, 409} or (difference.theirs, difference.ours) == (403, 400)
+    """Whether this service refuses a request for bad input, and Placement for a conflict, an object or the user."""
+    return difference.ours == 400 and difference.theirs in (403, 404, 409)
+
+
+def _is_cut(difference):
+    """Whether both services have as many candidates as the request allows."""
+    limit = re.search(r'[?&]limit=(\d+)', difference.calls[0]['path'])
+    numbers = {len(call['answer']['allocation_requests']) for call in difference.calls}
+    return limit and numbers == {int(limit[1])}
+
+
+def _has_same_candidates(difference):
+    """Whether a request has groups with a suffix, and the candidates differ only in amounts."""
+    theirs, ours = _candidates(difference)
+    return bool(re.search(r'resources\w', difference.calls[0]['path'])) and theirs == ours
 
 
 def _has_more_candidates(difference):
     """Whether a request has a group without a suffix and others, and our candidates include theirs."""
-    theirs, ours = (each['answer']['allocation_requests'] for each in difference.calls)
+    theirs, ours = _candidates(difference)
     path = difference.calls[0]['path']
-    return 'resources=' in path and re.search(r'resources\w', path) and all(each in ours for each in theirs)
+    return 'resources=' in path and bool(re.search(r'resources\w', path)) and theirs < ours
+
+
+def _candidates(difference):
+    """Return the candidates of both answers without amounts."""
+    return [{_shape(each) for each in call['answer']['allocation_requests']} for call in difference.calls]
+
+
+def _shape(candidate):
+    allocated = {uuid: sorted(each['resources']) for uuid, each in candidate['allocations'].items()}
+    return json.dumps([allocated, candidate.get('mappings')], sort_keys=True)
 
 
 ROWS = [
     (
         'Candidates have the amounts that were asked (Placement: some twice, if a provider serves several groups)',
         has(
-            r'^answer\.allocation_requests\[\]',
+            r'^answer\.allocation_requests',
             operation='/allocation_candidates',
-            when=lambda difference: re.search(r'resources\w', difference.calls[0]['path']),
+            when=_has_same_candidates,
         ),
     ),
     (
@@ -48,10 +72,15 @@ ROWS = [
         status(200, 400, '^GET', when=lambda difference: '%21%21' in difference.calls[0]['path']),
     ),
     (
-        'A PUT of no allocations leaves no consumer behind (Placement: one with generation 0)',
-        has(r'^answer\.consumer_(type|generation)$', operation='^GET /allocations'),
+        'A request with several faults may be refused for another one of them',
+        has(r'^answer\.code$', operation='^(GET /allocation_candidates|PUT /allocations|POST /(allocations|reshaper))'),
     ),
-    ('A request with several faults may be refused for another one of them', has(r'^answer\.code$')),
+    (
+        'A limit leaves any of the candidates (Placement: those that its database reads first)',
+        has(
+            r'^answer\.(allocation_requests\[\]|provider_summaries)', operation='/allocation_candidates$', when=_is_cut
+        ),
+    ),
     (
         'A request with several faults may be refused for another one of them',
         has('^status$', when=_is_refused_otherwise),
