@@ -35,6 +35,17 @@ def test_a_new_provider_has_a_name(client):
     assert client.placement('PUT', f'/resource_providers/{PROVIDER}', {'name': ''}).status_int == 200
 
 
+def test_a_ratio_of_zero_leaves_no_capacity(client, put):
+    """It is accepted from 1.26 on, as an inventory that is completely reserved."""
+    inventories = {'VCPU': {'total': 4, 'allocation_ratio': 0}}
+    assert put('inventories', {'resource_provider_generation': 0, 'inventories': inventories}).status_int == 200
+    found = client.placement('GET', '/allocation_candidates?resources=VCPU:1').json
+    assert found['allocation_requests'] == []
+    path = f'/resource_providers/{PROVIDER}/inventories/VCPU'
+    document = inventories['VCPU'] | {'resource_provider_generation': 1}
+    assert client.placement('PUT', path, document, version='1.25').status_int == 400
+
+
 def test_an_empty_name_is_no_filter(client):
     client.placement('POST', '/resource_providers', {'name': 'storage', 'uuid': PROVIDER})
     listed = client.placement('GET', '/resource_providers?name=').json['resource_providers']
