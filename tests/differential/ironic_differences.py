@@ -201,6 +201,14 @@ ROWS = [
         has('^message$', operation=r'^DELETE /v1/nodes/\{node\}$', when=cases.says_states),
     ),
     (
+        'A runbook needs no disable_ramdisk (Ironic: refused before the version of that argument)',
+        status(406, 202, '/states/provision$', 'disable_ramdisk is not acceptable'),
+    ),
+    (
+        'An empty name of an interface is the default',
+        status(400, 201, '^POST /v1/nodes$', r"following interface in the '[\w.]+' entrypoint: \."),
+    ),
+    (
         'A request with several faults may be refused for another one of them',
         has('^status$', when=cases.is_refused_otherwise),
     ),
