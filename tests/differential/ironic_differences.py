@@ -161,7 +161,7 @@ ROWS = [
         ),
     ),
     (
-        'A node that does not exist is a 404 (Ironic: 400)',
+        'The allocation of a node that does not exist is refused with 404 (Ironic: 400)',
         status(400, 404, r'/v1/nodes/\{node\}/allocation$', '^Node .* could not be found'),
     ),
     ('A method of a later version is refused before the body is read (Ironic: 500)', status(500, 405)),
@@ -207,6 +207,19 @@ ROWS = [
     (
         'An empty name of an interface is the default',
         status(400, 201, '^POST /v1/nodes$', r"following interface in the '[\w.]+' entrypoint: \."),
+    ),
+    (
+        'A portgroup of a port of a node in use is refused (Ironic: ignored if another field changes)',
+        status(
+            200,
+            409,
+            '^PATCH /v1/ports',
+            'connectivity attributes',
+            lambda difference: (
+                'portgroup_uuid' in difference.calls[0]['body']
+                and difference.calls[0]['answer']['portgroup_uuid'] is None
+            ),
+        ),
     ),
     (
         'A request with several faults may be refused for another one of them',
