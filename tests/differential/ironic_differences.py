@@ -123,6 +123,10 @@ ROWS = [
     ),
     ('driver_internal_info is that of each service', has(r'driver_internal_info\.boot_device$', MISSING)),
     (
+        'fake-hardware keeps the boot device that is set (Ironic: it always boots from the network, once)',
+        has(r'^answer\.persistent$', False, True, r'^GET .*/boot_device$'),
+    ),
+    (
         'fake-hardware powers a node on in a deploy, and off afterwards (Ironic: it stays as it is)',
         has(r'\.power_state$', 'power off', 'power on'),
     ),
