@@ -213,7 +213,7 @@ ROWS = [
         status(400, 201, '^POST /v1/nodes$', r"following interface in the '[\w.]+' entrypoint: \."),
     ),
     (
-        'A portgroup of a port of a node in use is refused (Ironic: ignored if another field changes)',
+        'A portgroup of a port of a node in use is refused (Ironic: ignored unless a patch begins with it)',
         status(
             200,
             409,
