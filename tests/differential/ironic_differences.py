@@ -34,6 +34,22 @@ ROWS = [
         status(200, 400, 'PATCH /v1/nodes', 'its own parent'),
     ),
     (
+        'A parent is a node, and not the child itself (Ironic: any text may get there)',
+        status(201, 400, '^POST /v1/nodes$', "parent_node. Value: ''"),
+    ),
+    (
+        'A sort key is checked with an address, too (Ironic ignores it)',
+        status(200, 400, '^GET /v1/port', 'sort_key', cases.has('address=')),
+    ),
+    (
+        'A field that is set to null gets its default (Ironic: 500)',
+        status(500, 201, '^POST /v1/portgroups$', 'cannot be None'),
+    ),
+    (
+        'node_uuid is the node of /v1/nodes/validate, if the query has node, too (Ironic: 406 for a name before 1.5)',
+        status(406, 200, '/validate$', '', cases.has('node_uuid=')),
+    ),
+    (
         'All filters can be combined (Ironic: 400 or 403)',
         has(
             r'^answer\.ports$',
@@ -141,7 +157,7 @@ ROWS = [
     ),
     (
         'A marker that a user may not see is refused with 404, as if there were none (Ironic: it is used)',
-        status(200, 404, '^GET /v1/allocations$', 'Allocation', cases.has('marker=')),
+        status(200, 404, '^GET /v1/(allocations|ports)$', 'Allocation|Port', cases.has('marker=')),
     ),
     (
         'The arguments of a condition have the right types (Ironic: checked when the rule runs)',
