@@ -232,6 +232,8 @@ def has_reservation(connection: sa.Connection, instances: Collection[str]) -> bo
 
     :param instances: uuids.
     """
+    if not instances:
+        return None
     is_live = sa.select(sa.func.max(sa.case((LIVE, 1), else_=0)))
     found = connection.scalar(is_live.where(tables.reservations.c.instance_uuid.in_(instances)))
     return None if found is None else bool(found)

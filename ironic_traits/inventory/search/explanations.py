@@ -94,7 +94,7 @@ def _counted(context: Context, node_request: NodeRequest, instances: Sequence[st
     """Return the Result, with figures that the database counts."""
     with context.snapshot() as connection:
         facts = Facts(context, connection, node_request, eligibility.only(instances))
-        reserved = eligibility.has_reservation(connection, instances) if instances else None
+        reserved = eligibility.has_reservation(connection, instances)
         if node_request.topology:
             return _of_rows(facts.clauses, facts.read(connection), reserved)
         groups: dict[int, list[NodeGroup]] = {}

@@ -69,7 +69,7 @@ def explain(context: Context, node_request: NodeRequest, instances: Sequence[str
         failing = bitsets.failing(considered, fulfilled, view.size)
         explanation = Explanation([name for name, _ in clauses], failing)
         cells = _cells(nodes, node_request, failing, considered, fulfilled) if node_request.topology else {}
-        reserved = eligibility.has_reservation(view.connection, instances) if instances else None
+        reserved = eligibility.has_reservation(view.connection, instances)
         return Result(explanation, _misses(nodes, explanation, considered, fulfilled), cells, reserved)
 
 
