@@ -126,6 +126,7 @@ def test_a_reservation_of_the_instance_ends_during_a_request(database_url, clien
         found = original(*arguments, **options)
         refusals.append(found)
         if len(refusals) == 1:
+            assert found[0][0][1]['reason'] == 'reserved' if is_listed else found.reserved
             (reservation,) = client.get(PATH)['reservations']
             if not expires:
                 assert client.ask('DELETE', f'{PATH}/{reservation["uuid"]}').status_int == 204
