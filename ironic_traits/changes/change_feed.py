@@ -131,7 +131,7 @@ def _insert_nodes(source: sa.Select) -> sa.Insert:
     return sa.insert(tables.change_log).from_select(['kind', 'uuid'], source, include_defaults=False)
 
 
-_INSERT_NODES = recording(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True)))
+_INSERT_NODES = recording(tables.nodes.c.id.in_(sa.bindparam('ids')))
 
 
 def record_nodes(connection: sa.Connection, node_ids: Sequence[int]) -> None:

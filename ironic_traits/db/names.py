@@ -34,7 +34,7 @@ def ids(connection: sa.Connection, table: sa.Table, names: Collection[str]) -> d
 @functools.cache
 def _select_ids(table: sa.Table) -> sa.Select:
     """Return the statement of ``ids``. It is cached, because building it takes as long as executing it."""
-    return sa.select(table.c.name, table.c.id).where(table.c.name.in_(sa.bindparam('names', expanding=True)))
+    return sa.select(table.c.name, table.c.id).where(table.c.name.in_(sa.bindparam('names')))
 
 
 def ensure(connection: sa.Connection, table: sa.Table, names: Collection[str]) -> int:

@@ -27,13 +27,13 @@ _USED_BY = (
         tables.allocations.c.used,
     )
     .join(tables.allocations, tables.allocations.c.consumer_id == tables.consumers.c.id)
-    .where(tables.consumers.c.id.in_(sa.bindparam('consumer_ids', expanding=True)))
+    .where(tables.consumers.c.id.in_(sa.bindparam('consumer_ids')))
 )
 _RESERVED = sa.select(tables.reservations.c.node_uuid, tables.reservations.c.instance_uuid).where(
-    tables.reservations.c.node_uuid.in_(sa.bindparam('node_uuids', expanding=True)), LIVE
+    tables.reservations.c.node_uuid.in_(sa.bindparam('node_uuids')), LIVE
 )
 _INSTANCES = sa.select(tables.nodes.c.id, tables.nodes.c.instance_uuid).where(
-    tables.nodes.c.id.in_(sa.bindparam('node_ids', expanding=True)), tables.nodes.c.instance_uuid.is_not(None)
+    tables.nodes.c.id.in_(sa.bindparam('node_ids')), tables.nodes.c.instance_uuid.is_not(None)
 )
 
 

@@ -157,14 +157,12 @@ _HELD_BY = prepared(
     sa.select(tables.resource_providers.c.uuid)
     .join(tables.allocations, tables.allocations.c.resource_provider_id == tables.resource_providers.c.id)
     .join(tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id)
-    .where(tables.consumers.c.uuid.in_(sa.bindparam('consumer_uuids', expanding=True)))
+    .where(tables.consumers.c.uuid.in_(sa.bindparam('consumer_uuids')))
 )
 _INSERT = sa.insert(tables.allocations).values(
     {column.name: sa.bindparam(f'new_{column.name}') for column in tables.allocations.c}
 )
-_DELETE_OF = sa.delete(tables.allocations).where(
-    tables.allocations.c.consumer_id.in_(sa.bindparam('consumer_ids', expanding=True))
-)
+_DELETE_OF = sa.delete(tables.allocations).where(tables.allocations.c.consumer_id.in_(sa.bindparam('consumer_ids')))
 
 
 def _lock(connection: sa.Connection, demands: Sequence[Demand], more: Iterable[str] = ()) -> Providers:

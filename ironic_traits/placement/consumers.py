@@ -17,7 +17,7 @@ ANY = object()
 # Built once: to build it for each call takes as long as to execute it.
 _LOCK = prepared(
     sa.select(tables.consumers)
-    .where(tables.consumers.c.uuid.in_(sa.bindparam('uuids', expanding=True)))
+    .where(tables.consumers.c.uuid.in_(sa.bindparam('uuids')))
     .order_by(tables.consumers.c.id)
     .with_for_update()
 )

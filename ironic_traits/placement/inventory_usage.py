@@ -126,7 +126,7 @@ def _both(*conditions: Condition) -> sa.CompoundSelect:
 
 
 # Built once: to build it for each call takes as long as to execute it.
-_ROWS_OF = prepared(_both(tables.resource_providers.c.id.in_(sa.bindparam('provider_ids', expanding=True))))
+_ROWS_OF = prepared(_both(tables.resource_providers.c.id.in_(sa.bindparam('provider_ids'))))
 
 
 def capacity(row: sa.Row) -> float:

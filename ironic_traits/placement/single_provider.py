@@ -57,7 +57,7 @@ LISTED = (
 )
 # Built once: to build the statement for each call takes as long as to execute it.
 _ONE = prepared(sa.select(*COLUMNS).where(tables.resource_providers.c.uuid == sa.bindparam('uuid')))
-_SAME = tables.resource_providers.c.uuid.in_(sa.bindparam('uuids', expanding=True))
+_SAME = tables.resource_providers.c.uuid.in_(sa.bindparam('uuids'))
 _NODES_OF = prepared(
     sa.select(tables.resource_providers.c.node_id, tables.resource_providers.c.uuid).where(
         _SAME, tables.resource_providers.c.node_id.is_not(None)

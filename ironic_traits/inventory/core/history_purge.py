@@ -20,7 +20,7 @@ _BATCH = 1000
 _ENTRIES = tables.node_history.c
 _COUNTED = (
     sa.select(_ENTRIES.node_uuid)
-    .where(_ENTRIES.node_uuid.in_(sa.bindparam('uuids', expanding=True)))
+    .where(_ENTRIES.node_uuid.in_(sa.bindparam('uuids')))
     .group_by(_ENTRIES.node_uuid)
     .having(sa.func.count() > sa.bindparam('most'))
 )
@@ -29,11 +29,11 @@ _NUMBERED = (
         _ENTRIES.id,
         sa.func.row_number().over(partition_by=_ENTRIES.node_uuid, order_by=_ENTRIES.id.desc()).label('number'),
     )
-    .where(_ENTRIES.node_uuid.in_(sa.bindparam('uuids', expanding=True)))
+    .where(_ENTRIES.node_uuid.in_(sa.bindparam('uuids')))
     .subquery()
 )
 _BEYOND = sa.select(_NUMBERED.c.id).where(_NUMBERED.c.number > sa.bindparam('most')).order_by(_NUMBERED.c.id)
-_DELETE = sa.delete(tables.node_history).where(_ENTRIES.id.in_(sa.bindparam('ids', expanding=True)))
+_DELETE = sa.delete(tables.node_history).where(_ENTRIES.id.in_(sa.bindparam('ids')))
 
 
 def purge(

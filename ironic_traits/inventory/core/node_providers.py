@@ -124,7 +124,7 @@ _BUMP = (
 
 _BUMP_ALL = (
     sa.update(tables.resource_providers)
-    .where(tables.resource_providers.c.node_id.in_(sa.bindparam('of_nodes', expanding=True)))
+    .where(tables.resource_providers.c.node_id.in_(sa.bindparam('of_nodes')))
     .values(generation=tables.resource_providers.c.generation + 1, updated_at=sa.bindparam('now'))
 )
 
@@ -141,7 +141,7 @@ _BUMP_ALL_UNALLOCATED = _BUMP_ALL.where(UNALLOCATED)
 _BUMP_EXPIRED = (
     sa.update(tables.resource_providers)
     .where(
-        tables.resource_providers.c.uuid.in_(sa.bindparam('uuids', expanding=True)),
+        tables.resource_providers.c.uuid.in_(sa.bindparam('uuids')),
         tables.resource_providers.c.node_id.is_not(None),
         UNALLOCATED,
     )

@@ -91,13 +91,11 @@ def check_rights(context: Context, rules: Sequence[str], nodes: Sequence[sa.Row]
 #: UPDATE of several rows has no order.
 _IN_ORDER = (
     sa.select(tables.nodes.c.id)
-    .where(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True)))
+    .where(tables.nodes.c.id.in_(sa.bindparam('ids')))
     .order_by(tables.nodes.c.id)
     .with_for_update(key_share=True)
 )
-_RAISE_GENERATIONS = (
-    sa.update(tables.nodes).where(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True))).values(origins.LOCKED)
-)
+_RAISE_GENERATIONS = sa.update(tables.nodes).where(tables.nodes.c.id.in_(sa.bindparam('ids'))).values(origins.LOCKED)
 
 
 def lock(connection: sa.Connection, node_ids: Sequence[int]) -> None:

@@ -261,11 +261,11 @@ def _lock_unlocked(nodes: sa.FromClause) -> sa.Select:
     # SELECT id FROM nodes WHERE id IN (1, 2) ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED
     # The databases lock every row that they read, even rows that a sort or a limit drops later. So this reads by
     # primary key, in its order, and stops at the limit. (SQLite has no row locks: SQLAlchemy omits FOR UPDATE there.)
-    statement = sa.select(nodes.c.id).where(nodes.c.id.in_(sa.bindparam('ids', expanding=True))).order_by(nodes.c.id)
+    statement = sa.select(nodes.c.id).where(nodes.c.id.in_(sa.bindparam('ids'))).order_by(nodes.c.id)
     return statement.limit(sa.bindparam('most', type_=sa.Integer)).with_for_update(skip_locked=True)
 
 
-_IDS = tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True))
+_IDS = tables.nodes.c.id.in_(sa.bindparam('ids'))
 _LOCK_UNLOCKED = prepared(_lock_unlocked(tables.nodes))
 _RAISE = sa.update(tables.nodes).where(_IDS).values(origins.LOCKED)
 _unlocked = _lock_unlocked(tables.nodes.alias('candidates')).cte('unlocked')

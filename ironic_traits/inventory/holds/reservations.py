@@ -42,9 +42,7 @@ _EXPIRED_ROWS = (
     .with_for_update()
 )
 # Built once: building the statement takes as long as executing it.
-_EXPIRED_OF = prepared(
-    _EXPIRED_ROWS.where(tables.reservations.c.node_uuid.in_(sa.bindparam('node_uuids', expanding=True)))
-)
+_EXPIRED_OF = prepared(_EXPIRED_ROWS.where(tables.reservations.c.node_uuid.in_(sa.bindparam('node_uuids'))))
 #: A column of a SELECT from nodes: the uuid of the node's live reservation, or NULL.
 UUID = (
     sa.select(tables.reservations.c.uuid)

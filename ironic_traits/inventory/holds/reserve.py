@@ -97,7 +97,7 @@ def _hold_once(
 
 
 def _one_of(column: sa.Column[str]) -> sa.ColumnElement[bool]:
-    return sa.exists().where(column.in_(sa.bindparam('instances', expanding=True)))
+    return sa.exists().where(column.in_(sa.bindparam('instances')))
 
 
 #: Usually, an instance holds nothing yet. One statement checks this.
@@ -243,7 +243,7 @@ def _inserted(on_node: sa.Select) -> sa.Select:
     :param on_node: the SELECT of the nodes of the instance of a reservation.
     """
     statement = sa.select(*_COLUMNS, sa.exists(on_node.correlate(tables.reservations)).label('on_node'))
-    return statement.where(tables.reservations.c.instance_uuid.in_(sa.bindparam('instances', expanding=True)))
+    return statement.where(tables.reservations.c.instance_uuid.in_(sa.bindparam('instances')))
 
 
 _ON_NODE = sa.select(tables.nodes.c.id).where(tables.nodes.c.instance_uuid == tables.reservations.c.instance_uuid)

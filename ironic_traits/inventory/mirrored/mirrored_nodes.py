@@ -192,16 +192,14 @@ def take_many(connection: sa.Connection, uuids: Collection[str]) -> dict[str, sa
 #: As in ``node_selection``, but without a change of ``updated_at``, which has the value of the cloud.
 _IN_ORDER = (
     sa.select(_NODES.c.id)
-    .where(_NODES.c.uuid.in_(sa.bindparam('uuids', expanding=True)))
+    .where(_NODES.c.uuid.in_(sa.bindparam('uuids')))
     .order_by(_NODES.c.id)
     .with_for_update(key_share=True)
 )
 _RAISE_GENERATIONS = (
-    sa.update(_NODES)
-    .where(_NODES.c.id.in_(sa.bindparam('ids', expanding=True)))
-    .values(generation=_NODES.c.generation + 1)
+    sa.update(_NODES).where(_NODES.c.id.in_(sa.bindparam('ids'))).values(generation=_NODES.c.generation + 1)
 )
-_TAKEN = sa.select(*_READ, *node_providers.BEFORE, MOMENT).where(_NODES.c.id.in_(sa.bindparam('ids', expanding=True)))
+_TAKEN = sa.select(*_READ, *node_providers.BEFORE, MOMENT).where(_NODES.c.id.in_(sa.bindparam('ids')))
 
 
 def _ensure_chassis(connection: sa.Connection, admitted: Iterable[MirroredNode]) -> None:

@@ -64,7 +64,7 @@ def _statement(of_nodes: Callable[[sa.Column], Condition], *further: sa.Select) 
 _foreign = tables.resource_provider_traits
 _provider = tables.resource_providers
 _NODE_ID: sa.BindParameter[Any] = sa.bindparam('node_id', type_=sa.Integer())
-_NODE_IDS: sa.BindParameter[Any] = sa.bindparam('node_ids', expanding=True)
+_NODE_IDS: sa.BindParameter[Any] = sa.bindparam('node_ids')
 # Built once: building the statement takes as long as executing it. It has subqueries, because PostgreSQL takes longer
 # to plan a join.
 _READ_OWN = prepared(_statement(lambda column: column == _NODE_ID))
@@ -309,8 +309,8 @@ def _delete(table: sa.Table) -> sa.Delete:
 @functools.cache
 def _delete_many(table: sa.Table) -> sa.Delete:
     return sa.delete(table).where(
-        table.c.node_id.in_(sa.bindparam('of_nodes', expanding=True)),
-        table.c.trait.in_(sa.bindparam('names', expanding=True)),
+        table.c.node_id.in_(sa.bindparam('of_nodes')),
+        table.c.trait.in_(sa.bindparam('names')),
     )
 
 
@@ -358,8 +358,8 @@ _INSERT_TRAITS = sa.insert(tables.node_traits).from_select(
     sa.select(tables.nodes.c.id, tables.traits.c.name, *_HOLD)
     .select_from(tables.nodes.join(tables.traits, sa.true()))
     .where(
-        tables.nodes.c.id.in_(sa.bindparam('of_nodes', expanding=True)),
-        tables.traits.c.name.in_(sa.bindparam('names', expanding=True)),
+        tables.nodes.c.id.in_(sa.bindparam('of_nodes')),
+        tables.traits.c.name.in_(sa.bindparam('names')),
     ),
 )
 _INSERT_SOURCES = sa.insert(tables.node_trait_sources)

@@ -63,13 +63,13 @@ def _statement(dialect: str, has_traits: bool) -> sa.CompoundSelect:
     :param has_traits: whether the request names traits.
     """
     class_ = tables.resource_classes.c
-    no, of_class = sa.literal_column('NULL', sa.Boolean), class_.name.in_(sa.bindparam('classes', expanding=True))
+    no, of_class = sa.literal_column('NULL', sa.Boolean), class_.name.in_(sa.bindparam('classes'))
     parts: list[sa.Select] = [
         node_classes.statement(dialect, _kind(_NODE_CLASS), sa.literal_column('NULL', sa.Integer), _CHILDREN, _MEMBERS),
         sa.select(class_.name, _kind(_CLASS), class_.id, no, no).where(of_class),
     ]
     if has_traits:
-        of_trait = tables.traits.c.name.in_(sa.bindparam('traits', expanding=True))
+        of_trait = tables.traits.c.name.in_(sa.bindparam('traits'))
         name, *rest = trait_conditions.HOLDERS.selected_columns
         parts.append(trait_conditions.HOLDERS.with_only_columns(name, _kind(_TRAIT), *rest).where(of_trait))
     return sa.union_all(*parts)

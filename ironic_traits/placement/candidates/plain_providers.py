@@ -227,5 +227,5 @@ def _with_traits(found: sa.FromClause) -> sa.Select:
 
 #: Built once: to build it for each call takes as long as to execute it.
 _OF_IDS = _with_traits(tables.resource_providers).where(
-    tables.resource_providers.c.id.in_(sa.bindparam('provider_ids', expanding=True))
+    tables.resource_providers.c.id.in_(sa.bindparam('provider_ids'))
 )
