@@ -88,6 +88,15 @@ def after_read(
     return changes
 
 
+def after_refusal(before: Record | None, moment: datetime.datetime, reason: str) -> Record:
+    """Return the record of a trait after the cloud has refused to add it.
+
+    :param before: the record before the request; None if there was none.
+    """
+    # If an earlier request may have added it, the cloud may have it. It is then removed when no source holds it.
+    return Record(WRITING if before and before.state in OURS else REFUSED, moment, reason)
+
+
 def _after_read(
     record: Record, is_present: bool, holders: list[str], moment: datetime.datetime, settled: datetime.datetime
 ) -> Record | None:

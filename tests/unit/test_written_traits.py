@@ -6,7 +6,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from ironic_traits.matching import written_traits
-from ironic_traits.matching.written_traits import OURS, REFUSED, REMOVED, REMOVING, WRITING, WRITTEN, Record
+from ironic_traits.matching.written_traits import OURS, REMOVED, REMOVING, WRITING, WRITTEN, Record
 
 #: Events in any order: the source here, or another client there, adds or removes the trait; the node is read; the
 #: writer sends a request, which succeeds or is refused, or its process is killed before or after it.
@@ -66,10 +66,11 @@ class Story:
 
     def request(self, state, event):
         """Send a request."""
-        self.record = Record(state, self.moment)
+        before, self.record = self.record, Record(state, self.moment)
         self.puts += state == WRITING
         if event == 'refused':
-            self.record = Record(REFUSED, self.moment, 'No.') if state == WRITING else self.record
+            if state == WRITING:
+                self.record = written_traits.after_refusal(before, self.moment, 'No.')
         elif event != 'killed before':
             # Only traits that this service has written are removed.
             assert state == WRITING or not self.is_theirs
@@ -78,6 +79,7 @@ class Story:
                 self.record = Record(WRITTEN, self.moment) if state == WRITING else None
 
 
+@hypothesis.example(['hold', 'killed after', 'release', 'refused', 'hold', 'refused', 'release'])
 @hypothesis.given(st.lists(st.sampled_from(EVENTS), max_size=30))
 def test_stories(events):
     """Only written traits are removed, and each hold is written once if no request fails."""

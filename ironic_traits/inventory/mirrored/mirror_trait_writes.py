@@ -23,7 +23,8 @@ from ironic_traits.inventory.core.single_node import read
 from ironic_traits.inventory.mirrored import mirror_clouds, mirror_written_traits, mirrored_nodes
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
 from ironic_traits.inventory.mirrored.mirror_written_traits import Pending
-from ironic_traits.matching.written_traits import ALL, REFUSED, REMOVED, REMOVING, WRITING, WRITTEN, Record
+from ironic_traits.matching import written_traits
+from ironic_traits.matching.written_traits import ALL, REMOVED, REMOVING, WRITING, WRITTEN, Record
 
 _CLOUDS, _NODES = tables.mirror_clouds, tables.nodes
 
@@ -34,12 +35,14 @@ class Operation(NamedTuple):
     :ivar node_id: primary key of the node.
     :ivar uuid: uuid of the node.
     :ivar state: WRITING, or REMOVING.
+    :ivar before: Record of the trait before it; None if there was none.
     """
 
     node_id: int
     uuid: str
     state: str
     trait: str
+    before: Record | None
 
 
 class Outcome(NamedTuple):
@@ -97,17 +100,13 @@ def begin(
         mirror_written_traits.write(connection, turn.cloud, node.node_id, dict.fromkeys(node.forget))
         for state, trait in node.operations:
             if (state, trait) not in tried:
-                reason = _reason(connection, node.node_id, trait)
+                before = mirror_written_traits.find(connection, [node.node_id]).get(node.node_id, {}).get(trait)
+                # Why the last request was refused. The reason is shown until a request succeeds.
+                reason = before.reason if before and before.state != REMOVED else None
                 changes = {trait: Record(state, moment, reason)}
                 mirror_written_traits.write(connection, turn.cloud, node.node_id, changes)
-                return Operation(node.node_id, uuid, state, trait)
+                return Operation(node.node_id, uuid, state, trait, before)
         return None
-
-
-def _reason(connection: sa.Connection, node_id: int, trait: str) -> str | None:
-    """Return why the last request was refused. The reason is shown until a request succeeds."""
-    record = mirror_written_traits.find(connection, [node_id]).get(node_id, {}).get(trait)
-    return record.reason if record and record.state != REMOVED else None
 
 
 def end(context: Writer, turn: Turn, operation: Operation, outcome: Outcome, error: str | None = None) -> None:
@@ -138,7 +137,7 @@ def _after(operation: Operation, outcome: Outcome, moment: datetime.datetime) ->
     if outcome.is_done:
         return Record(WRITTEN, moment) if operation.state == WRITING else None
     if operation.state == WRITING and outcome.is_refused:
-        return Record(REFUSED, moment, outcome.reason) if outcome.reason else None
+        return written_traits.after_refusal(operation.before, moment, outcome.reason) if outcome.reason else None
     return Record(operation.state, moment, outcome.reason)
 
 

@@ -41,7 +41,7 @@ class Writes:
     def begin(self, *tried):
         """Begin the next request, and return (state, trait); None if there is none."""
         self.operation = mirror_trait_writes.begin(self.context, self.turn, UUID, 60, tried)
-        return self.operation and self.operation[2:]
+        return self.operation and (self.operation.state, self.operation.trait)
 
     def end(self, *outcome, error=None):
         """End this request."""
@@ -115,6 +115,22 @@ def test_refusal(writes, client):
     assert writes.pending() == ([], [], [], ['CUSTOM_A'])
     assert writes.begin() is None
     assert (writes.pending(), client.get('/v1/mirrors/far')['conflicts']) == (None, 0)
+
+
+def test_refusal_of_a_trait_that_may_be_there(writes, client):
+    """A trait that was written stays this service's own when a later request for it is refused."""
+    edit(client, 'PUT', 'CUSTOM_A')
+    writes.begin()
+    writes.end(True)
+    edit(client, 'DELETE', 'CUSTOM_A')
+    assert writes.begin() == (REMOVING, 'CUSTOM_A')
+    writes.end(False, True, 'No.')
+    edit(client, 'PUT', 'CUSTOM_A')
+    assert writes.begin() == (WRITING, 'CUSTOM_A')
+    writes.end(False, True, 'Still no.')
+    writes.read('CUSTOM_A', 'CUSTOM_THEIRS')
+    edit(client, 'DELETE', 'CUSTOM_A')
+    assert writes.pending() == ([], ['CUSTOM_A'], [], [])
 
 
 def test_removal_there(writes, client):

@@ -1,0 +1,45 @@
+"""The names of the traits that are retired or exclusive in the catalogue."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.db.engine import Reader
+from ironic_traits.inventory.core.read_cache import ReadCache
+
+#: Seconds for which a process caches the names: nearly every request needs them. A request that changes which traits
+#: are exclusive is answered after this time, so that all processes use the change by then.
+MAX_AGE = 1
+
+
+class _Names(NamedTuple):
+    retired: frozenset[str]
+    exclusive: frozenset[str]
+
+
+def _read(database: Reader) -> _Names:
+    notes = tables.trait_notes.c
+    statement = sa.select(notes.trait, notes.retired, notes.exclusive).where(sa.or_(notes.retired, notes.exclusive))
+    with database.read() as connection:
+        rows = connection.execute(statement).all()
+    return _Names(*(frozenset(row.trait for row in rows if row[place]) for place in (1, 2)))
+
+
+class NotedTraits(ReadCache[Reader, _Names]):
+    """The cache of the names in a process. ``service.Service`` has one."""
+
+    def __init__(self) -> None:
+        super().__init__(_read, MAX_AGE)
+
+    def retired(self, database: Reader, names: Collection[str]) -> set[str]:
+        """Return those of the names that are retired."""
+        return set(self.get(database).retired.intersection(names)) if names else set()
+
+    def exclusive(self, database: Reader) -> frozenset[str]:
+        """Return the exclusive traits.
+
+        Read them before a transaction begins: this may need a connection of its own.
+        """
+        return self.get(database).exclusive
