@@ -16,6 +16,7 @@ _REQUIREMENTS = {
     'required_any': 'has one of the traits {}',
     'not_all': 'lacks one of the traits {}',
     'forbidden': 'does not have the trait {}',
+    'exclusive': 'does not have the exclusive trait {}, which the request does not ask for',
     'resource_class': 'is of the class {}',
     'expect': f'is what {EXPECTED}',
     'topology': 'is in one group of {}',

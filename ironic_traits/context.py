@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ironic_traits.deploy.validate import Hook
     from ironic_traits.inventory.core.trait_writers import Writers
     from ironic_traits.inventory.search.node_index import NodeIndex
-    from ironic_traits.inventory.traits.retired_traits import RetiredTraits
+    from ironic_traits.inventory.traits.noted_traits import NotedTraits
     from ironic_traits.placement.trait_cache import TraitCache
 
 #: Policy target of an action: {'node.owner': project, …}.
@@ -85,7 +85,7 @@ class Parts(Process, Protocol):
     enforcer: Any
     waiters: threading.Semaphore
     writers: 'Writers'
-    retired_traits: 'RetiredTraits'
+    noted_traits: 'NotedTraits'
     etags: 'Tags'
     node_index: 'NodeIndex'
     trait_cache: 'TraitCache'

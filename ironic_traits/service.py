@@ -18,7 +18,7 @@ from ironic_traits.inventory.provisioning.conductors import Directory
 from ironic_traits.inventory.records.inspection_rules import RuleCache, built_in
 from ironic_traits.inventory.search.node_index import NodeIndex
 from ironic_traits.inventory.search.search_places import Places
-from ironic_traits.inventory.traits.retired_traits import RetiredTraits
+from ironic_traits.inventory.traits.noted_traits import NotedTraits
 from ironic_traits.placement.trait_cache import TraitCache
 from ironic_traits.worker import wakeup
 
@@ -39,7 +39,7 @@ class Service:
     :ivar enforcer: of oslo.policy; None under noauth and http_basic, where everything is allowed.
     :ivar waiters: semaphore that limits how many requests wait for locked nodes at a time.
     :ivar writers: ids of the sources and users that write traits.
-    :ivar retired_traits: names of retired traits.
+    :ivar noted_traits: names of retired and of exclusive traits.
     :ivar rules: the inspection rules.
     :ivar conductors: the conductors, and the nodes of each.
     :ivar etags: ETags of lists.
@@ -66,7 +66,7 @@ class Service:
         self.enforcer: Any = None if conf.api.auth_strategy in ('noauth', 'http_basic') else _enforcer(conf)
         self.waiters = threading.Semaphore(conf.api.threads // 4)
         self.writers = Writers()
-        self.retired_traits = RetiredTraits()
+        self.noted_traits = NotedTraits()
         self.rules = RuleCache(built_in(conf))
         self.conductors = Directory()
         self.etags = Tags()

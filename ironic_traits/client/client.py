@@ -263,7 +263,8 @@ class Client(RuleRuns, Discoveries, Changes):
     def catalogue(self, **query: Any) -> Iterator[dict[str, Any]]:
         """Generate the traits of the catalogue: what they mean, how many nodes have them, and which are retired.
 
-        :param query: ``name`` ("in:A,B" or "startswith:P"), ``custom``, ``retired``, ``in_use``, ``all``, ``limit``.
+        :param query: ``name`` ("in:A,B" or "startswith:P"), ``custom``, ``retired``, ``exclusive``, ``in_use``,
+            ``all``, ``limit``.
         """
         return self.pages('/v1/traits', 'traits', query)
 
@@ -275,12 +276,12 @@ class Client(RuleRuns, Discoveries, Changes):
         return self.ask('GET', f'/v1/traits/{segment(name)}')
 
     def update_trait(self, name: str, **changes: Any) -> dict[str, Any]:
-        """Describe or retire a trait, and return it.
+        """Describe or retire a trait, or make it exclusive, and return it.
 
-        :param changes: ``description``, ``retired``, ``replaced_by``; None removes the value.
+        :param changes: ``description``, ``retired``, ``replaced_by``, ``exclusive``; None removes the value.
         :raises Failed: the changes are invalid (400).
         """
-        return self.ask('PUT', f'/v1/traits/{segment(name)}', changes)
+        return self.ask('PATCH', f'/v1/traits/{segment(name)}', changes)
 
     def deploy(self, node: str, reservation_uuid: str | None = None, **more: Any) -> None:
         """Start the deployment of a node.

@@ -45,6 +45,12 @@ OPTIONS = [
         help='Whether candidates are returned in random order. If there are more than the limit, a random selection of '
         'them is returned.',
     ),
+    cfg.BoolOpt(
+        'exclusive_traits',
+        default=True,
+        help='Whether trees with an exclusive trait of the catalogue (/v1/traits) are candidates only for requests '
+        'that require the trait. False is the meaning of Placement itself, in which such a trait is like any other.',
+    ),
 ]
 
 

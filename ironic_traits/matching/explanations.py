@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ironic_traits.matching.requests import Request
+from ironic_traits.matching.traits import EXCLUSIVE
 
 #: Maximum number of relaxations, and of near misses, in one explanation.
 MAX_LISTED = 20
@@ -28,7 +29,7 @@ class TraitClauses:
     """
 
     def __init__(self, request: Request) -> None:
-        required, forbidden = sorted(request.required), sorted(request.forbidden)
+        required, forbidden = sorted(request.required), [*sorted(request.forbidden), *sorted(request.exclusive)]
         self.names = [term.name for term in request.filter.terms()]
         alternatives = {name for names in request.required_any for name in names}
         self.traits = [*required, *forbidden, *sorted(alternatives.difference(required, forbidden))]
@@ -74,12 +75,15 @@ class Explanation:
     def rejected(self) -> list[dict[str, Any]]:
         """Return how many nodes each clause rejects, and how many it rejects alone.
 
+        Exclusive traits that reject no node are left out.
+
         :returns: [{'clause': name, 'rejected': number of nodes, 'rejected_only': number of nodes}, …].
         """
         rejected = self._rejected()
         return [
             {'clause': name, 'rejected': rejected[bit], 'rejected_only': self.failing[1 << bit]}
             for bit, name in enumerate(self.clauses)
+            if rejected[bit] or not name.startswith(EXCLUSIVE.name)
         ]
 
     def _rejected(self) -> list[int]:

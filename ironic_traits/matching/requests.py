@@ -9,7 +9,7 @@ import re
 import reprlib
 import urllib.parse
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import os_resource_classes
 
@@ -63,6 +63,8 @@ class Request:
     :ivar required: {trait, …}: the node must have all of them.
     :ivar required_any: ({trait, …}, …): the node must have at least one trait of each set.
     :ivar forbidden: {trait, …}: the node must have none of them.
+    :ivar exclusive: {trait, …}: the node must have none of them, because they are exclusive and the request does not
+        ask for them.
     :ivar preferred: {trait: weight}: they order the matching nodes, and exclude none.
     :ivar groups: {suffix: RequestGroup}.
     :ivar group_policy: of the flavor: 'none' or 'isolate'; None if the flavor has none.
@@ -73,6 +75,7 @@ class Request:
     required: frozenset[str] = frozenset()
     required_any: tuple[frozenset[str], ...] = ()
     forbidden: frozenset[str] = frozenset()
+    exclusive: frozenset[str] = frozenset()
     preferred: dict[str, int] = dataclasses.field(default_factory=dict)
     groups: dict[str, RequestGroup] = dataclasses.field(default_factory=dict)
     group_policy: str | None = None
@@ -91,7 +94,16 @@ class Request:
     @property
     def filter(self) -> traits.Filter:
         """The requirements on a node's traits, as an ironic_traits.matching.traits.Filter."""
-        return traits.Filter(all_of=self.required, any_of=self.required_any, none_of=self.forbidden)
+        return traits.Filter(
+            all_of=self.required, any_of=self.required_any, none_of=self.forbidden, exclusive=self.exclusive
+        )
+
+    def without_exclusive(self, names: frozenset[str]) -> Self:
+        """Return the request, such that nodes with an exclusive trait do not match unless it asks for the trait.
+
+        :param names: {exclusive trait, …}.
+        """
+        return dataclasses.replace(self, exclusive=names.difference(self.required, self.forbidden, *self.required_any))
 
     @property
     def instance_traits(self) -> list[str]:

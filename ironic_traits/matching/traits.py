@@ -61,6 +61,7 @@ class TermKind(NamedTuple):
 
 REQUIRED, REQUIRED_ANY = TermKind('required', all, True), TermKind('required_any', any, True)
 NOT_ALL, FORBIDDEN = TermKind('not_all', all, False), TermKind('forbidden', any, False)
+EXCLUSIVE = TermKind('exclusive', any, False)
 
 
 class TraitTerm(NamedTuple):
@@ -94,18 +95,20 @@ class TraitTerm(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Filter:
-    """The four trait filters of a node list, from the node-traits specification. All of them must hold.
+    """Conditions on the traits of a node: the four trait filters of the node-traits specification. All must hold.
 
     :ivar all_of: {trait, …}: the node has all of them (``traits``).
     :ivar any_of: ({trait, …}, …): the node has at least one of each set (``traits-any``).
     :ivar not_all_of: ({trait, …}, …): the node lacks at least one of each set (``not-traits``).
     :ivar none_of: {trait, …}: the node has none of them (``not-traits-any``).
+    :ivar exclusive: {trait, …}: the node has none of them, because they are exclusive. Lists have no such condition.
     """
 
     all_of: frozenset[str] = frozenset()
     any_of: Sets = ()
     not_all_of: Sets = ()
     none_of: frozenset[str] = frozenset()
+    exclusive: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, traits: Sets = (), traits_any: Sets = (), not_traits: Sets = (), not_traits_any: Sets = ()) -> Self:
@@ -128,6 +131,7 @@ class Filter:
         yield from (TraitTerm(REQUIRED_ANY, names) for names in self.any_of)
         yield from (TraitTerm(NOT_ALL, names) for names in self.not_all_of)
         yield from (TraitTerm(FORBIDDEN, {name}) for name in sorted(self.none_of))
+        yield from (TraitTerm(EXCLUSIVE, {name}) for name in sorted(self.exclusive))
 
     def matches(self, traits: AbstractSet[str]) -> bool:
         """Whether a node with this set of traits passes the filter."""

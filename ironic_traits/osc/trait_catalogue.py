@@ -10,8 +10,8 @@ from ironic_traits import osc
 from ironic_traits.osc import commands
 from ironic_traits.osc.option_types import nonempty
 
-COLUMNS = ('name', 'description', 'custom', 'nodes', 'sources', 'retired', 'replaced_by')
-_LISTED = ('name', 'nodes', 'sources', 'retired', 'replaced_by', 'description')
+COLUMNS = ('name', 'description', 'custom', 'nodes', 'sources', 'retired', 'replaced_by', 'exclusive')
+_LISTED = ('name', 'nodes', 'sources', 'retired', 'replaced_by', 'exclusive', 'description')
 
 
 def _labels(names: Iterable[str]) -> tuple[str, ...]:
@@ -48,6 +48,7 @@ class TraitCatalog(commands.Lister):
             '--standard', action='store_false', default=None, dest='custom', help='Only traits of os-traits'
         )
         parser.add_argument('--retired', action='store_true', default=None, help='Only retired traits')
+        parser.add_argument('--exclusive', action='store_true', default=None, help='Only exclusive traits')
         use = parser.add_mutually_exclusive_group()
         use.add_argument('--in-use', action='store_true', default=None, help='Only traits that a node has')
         use.add_argument(
@@ -56,7 +57,7 @@ class TraitCatalog(commands.Lister):
         use.add_argument('--all', action='store_true', default=None, help='All traits, also those of os-traits')
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
-        query = {name: getattr(parsed_args, name) for name in ('custom', 'retired', 'in_use', 'all')}
+        query = {name: getattr(parsed_args, name) for name in ('custom', 'retired', 'exclusive', 'in_use', 'all')}
         if parsed_args.starts_with:
             query['name'] = f'startswith:{parsed_args.starts_with}'
         traits = osc.client(self.app).catalogue(**{name: value for name, value in query.items() if value is not None})
@@ -80,9 +81,10 @@ class ShowTrait(_OfOne):
 
 
 class SetTrait(_OfOne):
-    """Describe a custom trait, or retire a trait
+    """Describe a custom trait, retire a trait, or make it exclusive
 
-    A retired trait can still be used. The service then warns, and names the replacement.
+    A retired trait can still be used. The service then warns, and names the replacement. A node with an exclusive trait
+    only matches requests that require the trait.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -96,9 +98,14 @@ class SetTrait(_OfOne):
             '--restore', action='store_false', default=None, dest='retired', help='Undo the retirement'
         )
         parser.add_argument('--replaced-by', metavar='<trait>', help='Trait to use instead of the retired one')
+        exclusive = parser.add_mutually_exclusive_group()
+        exclusive.add_argument('--exclusive', action='store_true', default=None, help='Make the trait exclusive')
+        exclusive.add_argument(
+            '--not-exclusive', action='store_false', default=None, dest='exclusive', help='Make it not exclusive'
+        )
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Row:
-        names = ('description', 'retired', 'replaced_by')
+        names = ('description', 'retired', 'replaced_by', 'exclusive')
         changes = {name: getattr(parsed_args, name) for name in names if getattr(parsed_args, name) is not None}
         if parsed_args.no_description:
             changes['description'] = None

@@ -105,6 +105,16 @@ def condition(
     return sa.or_(*(_has_none(_kinds(trait_holders, group)) for group in groups))
 
 
+def roots(trait_holders: Mapping[str, Holders], trait_names: Collection[str]) -> sa.Select:
+    """Return the SELECT of the uuids of the roots of the trees in which a provider has one of these traits.
+
+    :param trait_holders: as for ``conditions``.
+    """
+    member = tables.resource_providers.alias()
+    either = (member.c[provider.name].in_(statement) for provider, _, statement in _kinds(trait_holders, trait_names))
+    return sa.select(member.c.root_provider_uuid).where(sa.or_(sa.false(), *either))
+
+
 def _has_one(kinds: Sequence[_Kind], few: bool, joins: bool) -> Condition:
     if joins and len(kinds) == 1:
         ((provider, _, statement),) = kinds

@@ -163,7 +163,7 @@ class AccessCopy:
             shutil.copy(self._template, self._path)
             self._written = self._files()
         self._app.service.writers.forget()
-        self._app.service.retired_traits.forget()
+        self._app.service.noted_traits.forget()
 
     def _files(self):
         """Return values that each write changes: the times and the sizes of the database and of its log."""

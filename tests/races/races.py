@@ -285,5 +285,7 @@ def _code(document):
 
 def _forget(service):
     """Let a process forget what it knows of the time before the database was restored."""
-    service.retired_traits.forget()
+    service.noted_traits.forget()
+    # A change of exclusive traits is in use at once, so its request need not wait for that.
+    service.noted_traits.seconds = 0
     service.places, service.trait_cache, service.node_index = Places(), TraitCache(), NodeIndex()

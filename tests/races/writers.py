@@ -55,6 +55,7 @@ WRITERS = {
         {'nodes': [FREE, OTHER], 'add': ['CUSTOM_C'], 'remove': ['CUSTOM_A'], 'digest': '$EDIT'},
     ),
     'apply rules': ('POST', '/v1/inspection_rules/apply', {'nodes': [FREE], 'digest': '$RULES'}),
+    'make a trait exclusive': ('PATCH', '/v1/traits/CUSTOM_C', {'exclusive': True}),
     'describe a trait': ('PUT', '/v1/traits/CUSTOM_FREE', {'description': 'The first rack', 'retired': True}),
     'put an inventory': (
         'PUT',

@@ -100,6 +100,8 @@ def _sampled_catalogue(client):
     yield 'catalogue-put-request', samples.CATALOGUE
     yield 'catalogue-show', client.ask('PUT', '/v1/traits/CUSTOM_GOLD', samples.CATALOGUE).json
     yield 'catalogue-list', client.get('/v1/traits?custom=true')
+    body = {'exclusive': True, 'flavors': samples.DRIFT['flavors']}
+    yield 'catalogue-preview', client.ask('PATCH', '/v1/traits/HW_CPU_X86_VMX?preview=true', body).json
     client.ask('PUT', '/v1/traits/CUSTOM_GOLD', {'retired': False})
 
 

@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
+from ironic_traits.db.names import ensure
 from ironic_traits.db.statements.types import now
 
 
@@ -20,6 +21,16 @@ def insert_node(database, name='one', **values):
     with database.write() as connection:
         result = connection.execute(sa.insert(tables.nodes).values(row | dict.fromkeys(json, {}) | values))
         return result.inserted_primary_key.id
+
+
+def set_exclusive(service, names):
+    """Make exactly these traits exclusive. A request for that takes a second."""
+    with service.write() as connection:
+        ensure(connection, tables.traits, sorted(names))
+        connection.execute(sa.delete(tables.trait_notes).where(tables.trait_notes.c.exclusive))
+        for name in sorted(names):
+            connection.execute(sa.insert(tables.trait_notes).values(trait=name, exclusive=True, updated_at=now()))
+    service.noted_traits.forget()
 
 
 def analyze(app):

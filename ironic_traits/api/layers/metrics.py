@@ -170,7 +170,10 @@ class _Counts:
             by_state, by_life = counts.nodes_by_state(self._service), counts.reservations_by_life(self._service)
             mirrors = mirror_clouds.find(self._service)
             alive, waiting = workers.alive(self._service), workers.longest_wait(self._service)
-            of_flavors = capacity.count_all(self._service, self._flavors) if self._flavors else []
+            flavors = [
+                each._replace(node_request=each.node_request.without_exclusive(self._service)) for each in self._flavors
+            ]
+            of_flavors = capacity.count_all(self._service, flavors) if flavors else []
         except (db_exception.DBError, sa.exc.SQLAlchemyError) as error:
             if not outage.is_one(error):
                 LOG.exception('The metrics could not be read from the database')

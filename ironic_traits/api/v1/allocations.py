@@ -204,7 +204,8 @@ class AllocationsController(RecordsController):
         values['candidate_nodes'] = _candidates(context, values['candidate_nodes'])
         if node:
             return ALLOCATIONS.created(context, lambda fields: _backfill(context, values, node, fields))
-        node_request = NodeRequest(grant, request, _filters(context, values), tuple(values['candidate_nodes']) or None)
+        idents = tuple(values['candidate_nodes']) or None
+        node_request = NodeRequest(grant, request, _filters(context, values), idents).without_exclusive(context.service)
         before = _UNDECIDED if context.conf.api.allocations_answer == allocations.ALLOCATING else None
         return ALLOCATIONS.created(
             context, lambda fields: holder(context.conf).allocate(context, values, node_request, fields), before

@@ -138,7 +138,7 @@ def _nova_flavors(context: Context, grant: Grant, names: Any) -> tuple[list[Flav
             request = requests.understand(flavor=each)
             if not request.resource_class:
                 raise failures.InvalidInput(reason='it requests no CUSTOM_ resource class.')
-            flavors.append(Flavor(each['name'], NodeRequest(grant, request)))
+            flavors.append(Flavor(each['name'], NodeRequest(grant, request).without_exclusive(context.service)))
         except (failures.InvalidInput, failures.InvalidTrait, failures.ConflictingTraits) as error:
             left_out.append(f'Flavor {each["name"]} of nova is not for nodes, and is left out: {error}')
     _check_count('nova_flavors', flavors, MAX_FLAVORS)

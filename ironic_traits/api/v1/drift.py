@@ -26,6 +26,7 @@ class DriftBody(types.Base):
     flavors = [types.OBJECT]
     nova_flavors = types.Any()
     images = [types.OBJECT]
+    exclusive = [types.Trait()]
 
 
 class UnsatisfiedFlavor(types.Base):
@@ -65,6 +66,14 @@ class AbsentTrait(types.Base):
     images = [str]
 
 
+class ChangedFlavor(types.Base):
+    """A flavor that matches other nodes if other traits are exclusive: how many it matches now, and then."""
+
+    name = str
+    now = int
+    then = int
+
+
 class Drift(types.Base):
     """What does not fit together."""
 
@@ -74,6 +83,7 @@ class Drift(types.Base):
     unreached_nodes = [UnreachedNode]
     retired_traits = [RetiredTrait]
     absent_image_traits = [AbsentTrait]
+    changed_flavors = [ChangedFlavor]
     warnings = [str]
 
 
@@ -108,7 +118,12 @@ class DriftController(Resource):
         flavors, sentences = capacity.read_flavors(context, grant, fields)
         images = _images(context, node_selection.names(fields, 'images'))
         ignored = [f'Image {name}: {sentence}' for name, request in images.items() for sentence in request.warnings]
-        return drift.find(context, grant, flavors, images)._asdict() | {'warnings': [*sentences, *ignored]}
+        exclusive = context.service.noted_traits.exclusive(context).union(fields.get('exclusive', ()))
+        return {
+            **drift.find(context, grant, flavors, images)._asdict(),
+            'changed_flavors': drift.changed_flavors(context, grant, flavors, exclusive),
+            'warnings': [*sentences, *ignored],
+        }
 
 
 def _images(context: Context, documents: list[dict[str, Any]]) -> dict[str, requests.Request]:

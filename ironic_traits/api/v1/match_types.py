@@ -180,7 +180,8 @@ def read_request(context: Context, grant: Grant, body: Any, idents: tuple[str, .
     if 'image' in requirements:
         requirements['image'] = glance.image(context, requirements['image'])
     policies = topology.parse(requirements.pop('topology', None), requirements.pop('relative_to', None))
-    return NodeRequest(grant, requests.understand(**requirements), filters, idents, topology=policies)
+    node_request = NodeRequest(grant, requests.understand(**requirements), filters, idents, topology=policies)
+    return node_request.without_exclusive(context.service)
 
 
 def reports(found: Sequence[Report]) -> list[dict[str, Any]]:

@@ -2,14 +2,19 @@
 
 from typing import Any
 
+import wsme.types
+
 from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import capacity
+from ironic_traits.api.v1.drift import ChangedFlavor
 from ironic_traits.api.v1.trait_edits import TraitEditsController
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.core.paging import Page
+from ironic_traits.inventory.search import drift
 from ironic_traits.inventory.traits import trait_catalogue
 from ironic_traits.inventory.traits.trait_catalogue import CatalogueFilter
 from ironic_traits.matching import traits as trait_names
@@ -20,7 +25,10 @@ _NAMES = types.TraitNames()
 #: Maximum number of names in one parameter. Databases limit the number of values in a statement; SQLite has the lowest
 #: limit.
 _MAX_NAMES = 1000
-_FLAGS = ('custom', 'retired', 'in_use')
+_FLAGS = ('custom', 'retired', 'exclusive', 'in_use')
+#: Notes that are true or false.
+_SWITCHES = ('retired', 'exclusive')
+_EXCLUSIVE_RULE = 'baremetal:trait:update:exclusive'
 
 
 class TraitBody(types.Base):
@@ -29,6 +37,14 @@ class TraitBody(types.Base):
     description = types.Text(minimum=1, maximum=4096)
     retired = types.BOOLEAN
     replaced_by = _TRAIT
+    exclusive = types.BOOLEAN
+
+
+class PatchBody(TraitBody):
+    """Changes of a trait in the catalogue. Only a preview has flavors."""
+
+    flavors = [types.OBJECT]
+    nova_flavors = types.Any()
 
 
 class Trait(types.Base):
@@ -41,6 +57,14 @@ class Trait(types.Base):
     sources = types.OBJECT
     retired = bool
     replaced_by = str
+    exclusive = bool
+
+
+class ChangedTrait(Trait):
+    """A trait in the catalogue. A preview has the flavors that would match other nodes."""
+
+    flavors = [ChangedFlavor]
+    warnings = [str]
 
 
 class Traits(types.Base):
@@ -80,15 +104,45 @@ class TraitsController(Resource):
 
     @expose('baremetal:trait:update', Trait, since=ADDED, body=TraitBody)
     def put(self, context: Context, grant: Grant, trait: str, /, *, body: Any) -> dict[str, Any]:
-        name = _TRAIT.validate(trait)
-        changes = stated_fields(body)
-        if not changes:
-            raise failures.InvalidInput(
-                reason="The body needs at least one of 'description', 'retired' and 'replaced_by'."
-            )
-        if 'retired' in changes:
-            changes['retired'] = bool(changes['retired'])
-        return trait_catalogue.update(context, grant, name, changes)._asdict()
+        return trait_catalogue.update(context, grant, *_changes(context, trait, stated_fields(body)))._asdict()
+
+    @expose('baremetal:trait:update', ChangedTrait, since=ADDED, body=PatchBody, query={'preview': types.BOOLEAN})
+    def patch(
+        self, context: Context, grant: Grant, trait: str, /, *, body: Any, preview: bool = False
+    ) -> dict[str, Any]:
+        fields = stated_fields(body)
+        of_flavors: dict[str, Any] = {key: fields.pop(key) for key in ('flavors', 'nova_flavors') if key in fields}
+        name, changes = _changes(context, trait, fields)
+        if not preview:
+            if of_flavors:
+                raise failures.InvalidInput(reason=f'Only a preview has {" and ".join(of_flavors)}.')
+            return trait_catalogue.update(context, grant, name, changes)._asdict()
+        if changes.keys() != {'exclusive'}:
+            raise failures.InvalidInput(reason="A preview is of 'exclusive', and of no other change.")
+        flavors, warnings = capacity.read_flavors(context, grant, of_flavors)
+        exclusive = context.service.noted_traits.exclusive(context)
+        then = exclusive.union([name]) if changes['exclusive'] else exclusive.difference([name])
+        return {
+            **trait_catalogue.get(context, grant, name)._asdict(),
+            **changes,
+            'flavors': drift.changed_flavors(context, grant, flavors, then),
+            'warnings': warnings,
+        }
+
+
+def _changes(context: Context, trait: str, fields: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the name of a trait, and its changes.
+
+    :raises failures.InvalidInput: there are none, or the name is not a trait.
+    :raises failures.Forbidden: the caller may not change ``exclusive``.
+    """
+    name = _TRAIT.validate(trait)
+    if not fields:
+        names = (f"'{attribute.name}'" for attribute in wsme.types.list_attributes(TraitBody))
+        raise failures.InvalidInput(reason=f'The body needs at least one of {", ".join(names)}.')
+    if 'exclusive' in fields and not context.may(_EXCLUSIVE_RULE):
+        raise context.forbidden(_EXCLUSIVE_RULE)
+    return name, {key: bool(value) if key in _SWITCHES else value for key, value in fields.items()}
 
 
 def _marker(name: str | None) -> str | None:

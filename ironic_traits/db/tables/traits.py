@@ -88,6 +88,8 @@ trait_notes = sa.Table(
     sa.Column('description', long_text()),
     sa.Column('retired', sa.Boolean, nullable=False, default=False, server_default='0'),
     sa.Column('replaced_by', ascii_string(255)),
+    # Whether a node with the trait only matches requests that require it.
+    sa.Column('exclusive', sa.Boolean, nullable=False, default=False, server_default='0'),
     sa.Column('updated_at', timestamp(), nullable=False),
     mysql_engine='InnoDB',
 )

@@ -12,12 +12,12 @@ class ReadCache(Generic[_Source, _Value]):
     """A value that is read again when it is too old.
 
     :param read: function that reads the value, given an object that opens connections.
-    :param seconds: how long the value is used.
+    :ivar seconds: how long the value is used.
     """
 
     def __init__(self, read: Callable[[_Source], _Value], seconds: float) -> None:
         self._read = read
-        self._seconds = seconds
+        self.seconds = seconds
         self._value: _Value | None = None
         self._until = 0.0
 
@@ -28,8 +28,10 @@ class ReadCache(Generic[_Source, _Value]):
         """
         value = self._value
         if value is None or time.monotonic() > self._until:
+            # From before the read: what others write afterwards is used after this time.
+            until = time.monotonic() + self.seconds
             value = self._value = self._read(source)
-            self._until = time.monotonic() + self._seconds
+            self._until = until
         return value
 
     def forget(self) -> None:

@@ -58,12 +58,12 @@ def begin_with(statement: sa.Select, dialect: str, trait_filter: Filter) -> sa.S
 def where(trait_filter: Filter) -> Iterator[Condition]:
     """Yield the conditions on nodes that implement a trait filter."""
     names, others = _divided(trait_filter.all_of)
-    first = dataclasses.replace(trait_filter, all_of=frozenset(names), none_of=frozenset())
+    first = dataclasses.replace(trait_filter, all_of=frozenset(names), none_of=frozenset(), exclusive=frozenset())
     yield from map(condition, first.terms())
     yield from _have_all(others)
-    if trait_filter.none_of:
+    if forbidden := trait_filter.none_of | trait_filter.exclusive:
         # One subquery for all of them.
-        yield condition(TraitTerm(FORBIDDEN, trait_filter.none_of))
+        yield condition(TraitTerm(FORBIDDEN, forbidden))
 
 
 def condition(term: TraitTerm) -> Condition:

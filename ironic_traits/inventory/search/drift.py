@@ -1,5 +1,6 @@
-"""Drift: differences between flavors, images and nodes."""
+"""Drift: differences between flavors, images and nodes; and what changes for flavors with other exclusive traits."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ def find(context: Context, grant: Grant, flavors: Sequence[Flavor], images: Mapp
         for each in matching:
             unreached &= ~each
         names = {*numbers, *by_flavor, *by_image}
-        retired = sorted(context.service.retired_traits.among(context, names))
+        retired = sorted(context.service.noted_traits.retired(context, names))
         return Drift(
             unsatisfied=[
                 {'name': flavor.name, 'relaxation': _relaxation(nodes, flavor)}
@@ -81,6 +82,28 @@ def find(context: Context, grant: Grant, flavors: Sequence[Flavor], images: Mapp
                 {'trait': name, 'images': by_image[name]} for name in sorted(by_image) if not numbers.get(name)
             ],
         )
+
+
+def changed_flavors(
+    context: Context, grant: Grant, flavors: Sequence[Flavor], exclusive: frozenset[str]
+) -> list[dict[str, Any]]:
+    """Return the flavors that would match other nodes.
+
+    :param exclusive: {trait, …} that would be exclusive, and no others.
+    :returns: [{'name', 'now': number of nodes that the flavor matches, free or not, 'then': their number then}, …].
+    """
+    changed = []
+    with context.service.node_index.now(context) as view:
+        nodes = Nodes(context, grant, view)
+        for flavor in flavors:
+            request = flavor.node_request.request.without_exclusive(exclusive)
+            now, then = (
+                nodes.matching(each)
+                for each in (flavor.node_request, dataclasses.replace(flavor.node_request, request=request))
+            )
+            if now != then:
+                changed.append({'name': flavor.name, 'now': now.bit_count(), 'then': then.bit_count()})
+    return changed
 
 
 def _by_trait(requests: Iterable[tuple[str, Request]]) -> dict[str, list[str]]:

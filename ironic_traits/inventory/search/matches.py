@@ -7,11 +7,11 @@ client's list, or without a list in the order of their creation.
 import dataclasses
 import functools
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import sqlalchemy as sa
 
-from ironic_traits.context import Context, Grant
+from ironic_traits.context import Context, Grant, Parts
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Columns, Condition
 from ironic_traits.inventory.core import node_filters, trait_filters
@@ -52,6 +52,16 @@ class NodeRequest:
     def is_a_list(self) -> bool:
         """Whether the request is a list of nodes and nothing else."""
         return self.idents is not None and not (self.filters or self.topology) and self.request.is_empty
+
+    def without_exclusive(self, service: Parts) -> Self:
+        """Return the request, such that nodes with an exclusive trait do not match unless it asks for the trait.
+
+        A request that lists nodes means them, so it stays as it is. Call this before a transaction begins.
+        """
+        names = service.noted_traits.exclusive(service)
+        if not names or self.idents is not None:
+            return self
+        return dataclasses.replace(self, request=self.request.without_exclusive(names))
 
     def conditions_by_clause(self) -> dict[str, Condition]:
         """Return the conditions that are not about traits: {name of the clause: condition on nodes}."""
@@ -162,12 +172,14 @@ def candidates(
 def matching(
     context: Context, connection: sa.Connection, node_request: NodeRequest, uuids: Collection[str]
 ) -> set[str]:
-    """Return the nodes that match a request, whether or not they are eligible.
+    """Return the nodes that match a request, whether or not they are eligible, or have an exclusive trait.
 
     :param uuids: uuids of the nodes to check.
     :returns: {uuid, …}.
     """
-    node_request = dataclasses.replace(node_request, excluded=None)
+    # A reservation stays when a trait of its node becomes exclusive.
+    request = dataclasses.replace(node_request.request, exclusive=frozenset())
+    node_request = dataclasses.replace(node_request, excluded=None, request=request)
     statement = sa.select(tables.nodes.c.uuid).where(tables.nodes.c.uuid.in_(uuids), *node_request.conditions(context))
     if node_request.idents is not None:
         statement = statement.where(node_filters.among(node_request.idents))

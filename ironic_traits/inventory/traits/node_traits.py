@@ -291,7 +291,7 @@ def _write(
             _check_limit(context, node.uuid, edit, source)
             edits = [NodeEdit(node, stored, edit)]
             store(connection, edits, entries(context, source, node.moment, edits))
-    retired = context.service.retired_traits.among(context, requested_traits)
+    retired = context.service.noted_traits.retired(context, requested_traits)
     return Written(sorted(edit.after.holders), sorted(edit.refused), sorted(retired))
 
 

@@ -1,10 +1,11 @@
-"""The catalogue of traits: the meaning of each name, the number of nodes with it, and the retired names.
+"""The catalogue of traits: what each name means, how many nodes have it, which are retired, and which exclusive.
 
 The descriptions of standard traits come from os-traits (``matching.trait_descriptions``). The table ``trait_notes`` has
 the notes of operators, with a row only for traits with a note.
 """
 
 import dataclasses
+import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -26,7 +27,10 @@ from ironic_traits.matching.sources import PLACEMENT
 #: Maximum number of names that ``warnings`` lists: they become a header, whose length servers limit.
 _MAX_WARNINGS = 10
 _NOTES = tables.trait_notes.c
-_COLUMNS = (tables.traits.c.name, _NOTES.description, _NOTES.retired, _NOTES.replaced_by)
+_STORED = (_NOTES.description, _NOTES.retired, _NOTES.replaced_by, _NOTES.exclusive)
+_COLUMNS = (tables.traits.c.name, *_STORED)
+#: Maximum number of exclusive traits: each is a condition of every search.
+MAX_EXCLUSIVE = 100
 
 
 class CatalogueTrait(NamedTuple):
@@ -38,6 +42,7 @@ class CatalogueTrait(NamedTuple):
     :ivar sources: {source: number of nodes with the trait from it}, sorted by name. The source ``placement`` is for the
         foreign traits of the nodes' providers.
     :ivar replaced_by: the trait to use instead of a retired one; None if there is none.
+    :ivar exclusive: whether a node with the trait only matches requests that require it.
     """
 
     name: str
@@ -47,6 +52,7 @@ class CatalogueTrait(NamedTuple):
     sources: dict[str, int]
     retired: bool
     replaced_by: str | None
+    exclusive: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +63,7 @@ class CatalogueFilter:
     :ivar prefix: its name begins with this text.
     :ivar custom: whether it is a custom trait.
     :ivar retired: whether it is retired.
+    :ivar exclusive: whether it is exclusive.
     :ivar in_use: whether a node, or its provider, has it.
     :ivar noted_or_in_use: whether to leave out traits without a note that no node has.
     """
@@ -65,6 +72,7 @@ class CatalogueFilter:
     prefix: str | None = None
     custom: bool | None = None
     retired: bool | None = None
+    exclusive: bool | None = None
     in_use: bool | None = None
     noted_or_in_use: bool = False
 
@@ -102,11 +110,13 @@ def get(context: Context, grant: Grant, name: str) -> CatalogueTrait:
 def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]) -> CatalogueTrait:
     """Change the note of a trait in the catalogue, and return the trait. Add the name if it is new.
 
+    If ``exclusive`` changes, this returns when all processes use the change.
+
     :param name: a valid trait.
-    :param changes: {'description': text or None, 'retired': whether it is, 'replaced_by': valid trait or None}, all
-        optional.
+    :param changes: {'description': text or None, 'retired': whether it is, 'replaced_by': valid trait or None,
+        'exclusive': whether it is}, all optional.
     :raises failures.InvalidInput: the change is a description of a standard trait, a replacement of a trait that is not
-        retired, or a replacement of a trait by itself.
+        retired, a replacement of a trait by itself, or one exclusive trait too many.
     """
     if changes.get('description') is not None and not name.startswith(names.PREFIX):
         raise failures.InvalidInput(
@@ -117,7 +127,10 @@ def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]
     # Called before the write, because it may raise Forbidden.
     visible = node_filters.visible(context, grant)
     written = _write(context, name, changes, visible)
-    context.service.retired_traits.forget()
+    context.service.noted_traits.forget()
+    if 'exclusive' in changes:
+        # Also if nothing has changed: a client that asks again may have lost the first response.
+        time.sleep(context.service.noted_traits.seconds)
     return written
 
 
@@ -126,7 +139,7 @@ def warnings(context: Context, trait_names: Collection[str]) -> list[str]:
 
     :param trait_names: names of the traits.
     """
-    if not context.service.retired_traits.among(context, trait_names):
+    if not context.service.noted_traits.retired(context, trait_names):
         return []
     statement = sa.select(_NOTES.trait, _NOTES.replaced_by).where(
         _NOTES.trait.in_(sorted(trait_names)), _NOTES.retired.is_(sa.true())
@@ -152,10 +165,11 @@ def _write(context: Context, name: str, changes: Mapping[str, Any], visible: Seq
         if connection.scalar(lock) is None:
             # A Placement client has deleted the trait after ``ensure``.
             raise db_exception.RetryRequest(failures.TraitUnknown(trait=name))
-        columns = _NOTES.description, _NOTES.retired, _NOTES.replaced_by
         of_name = _NOTES.trait == name
-        row = connection.execute(sa.select(*columns).where(of_name)).first()
+        row = connection.execute(sa.select(*_STORED).where(of_name)).first()
         note = _changed(name, dict(row._mapping) if row else {}, changes)
+        if note['exclusive'] and not (row and row.exclusive):
+            _check_exclusive(connection)
         if not any(note.values()):
             connection.execute(sa.delete(tables.trait_notes).where(of_name))
         elif row:
@@ -179,12 +193,19 @@ def _changed(name: str, note: Mapping[str, Any], changes: Mapping[str, Any]) -> 
     :param note: {column: value}; {} if there is none.
     :raises failures.InvalidInput: the change is a replacement of a trait that is not retired.
     """
-    changed = {'description': None, 'retired': False, 'replaced_by': None} | dict(note) | dict(changes)
+    empty = {'description': None, 'retired': False, 'replaced_by': None, 'exclusive': False}
+    changed = empty | dict(note) | dict(changes)
     if not changed['retired']:
         if changes.get('replaced_by'):
             raise failures.InvalidInput(reason=f"{name} is not retired: 'replaced_by' needs 'retired' to be true.")
         changed['replaced_by'] = None
     return changed
+
+
+def _check_exclusive(connection: sa.Connection) -> None:
+    number = connection.scalar(sa.select(sa.func.count()).where(_NOTES.exclusive))
+    if (number or 0) >= MAX_EXCLUSIVE:
+        raise failures.InvalidInput(reason=f'At most {MAX_EXCLUSIVE} traits can be exclusive.')
 
 
 def _select() -> sa.Select:
@@ -199,9 +220,11 @@ def _conditions(trait_filter: CatalogueFilter, visible: Sequence[Condition]) -> 
         yield _begins(trait_filter.prefix)
     if trait_filter.custom is not None:
         yield _begins(names.PREFIX) if trait_filter.custom else ~_begins(names.PREFIX)
-    if trait_filter.retired is not None:
-        is_retired = sa.func.coalesce(_NOTES.retired, sa.false())
-        yield is_retired if trait_filter.retired else ~is_retired
+    for column in (_NOTES.retired, _NOTES.exclusive):
+        is_wanted = getattr(trait_filter, column.name)
+        if is_wanted is not None:
+            has_note = sa.func.coalesce(column, sa.false())
+            yield has_note if is_wanted else ~has_note
     if trait_filter.in_use is not None:
         yield _is_in_use(visible) if trait_filter.in_use else ~_is_in_use(visible)
     if trait_filter.noted_or_in_use:
@@ -273,6 +296,7 @@ def _traits(
             sources[row.name],
             bool(row.retired),
             row.replaced_by,
+            bool(row.exclusive),
         )
         for row in rows
     ]

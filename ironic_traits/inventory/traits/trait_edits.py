@@ -111,7 +111,7 @@ def preview(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
     :raises failures.EditForbidden: policy does not allow the edit for one of the nodes.
     """
     effects, start = _effects(context, edit), 0
-    effects.retired = context.service.retired_traits.among(context, edit.requested)
+    effects.retired = context.service.noted_traits.retired(context, edit.requested)
     nodes: list[NodeEdit] = []
     with context.read() as connection:
         check_names(connection, edit)
@@ -142,7 +142,7 @@ def execute(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
         check_names(connection, edit)
     names.add(context, tables.traits, edit.requested)
     effects = _execute(context, edit.requested, grant, edit, selection, digest)
-    effects.retired = context.service.retired_traits.among(context, edit.requested)
+    effects.retired = context.service.noted_traits.retired(context, edit.requested)
     LOG.info('The traits of %d of %d selected nodes were edited', effects.changed, effects.matched)
     return effects
 

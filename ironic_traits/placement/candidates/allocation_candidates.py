@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from ironic_traits.context import Context
 from ironic_traits.matching.combinations import Candidate
-from ironic_traits.placement.candidates import candidate_summaries, plain_candidates
+from ironic_traits.placement.candidates import candidate_search, candidate_summaries, plain_candidates
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
 from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.candidates.candidate_summaries import Summary
@@ -56,6 +56,7 @@ def find(context: Context, request: CandidateRequest) -> Candidates | Singles:
     limit = min((each for each in (request.limit, most) if each and each > 0), default=None)
     # To choose some at random, all that the configuration allows are read.
     of_queries = most if conf.randomize_allocation_candidates else limit
+    request = candidate_search.without_exclusive(context, request)
     with context.read() as connection:
         search = Search(connection, conf, request)
         if search.is_plain:
@@ -96,7 +97,8 @@ def _plain(search: Search, limit: int | None) -> plain_candidates.PlainSearch:
     request, facts = search.request, search.facts
     items = tuple(facts.class_ids.items()), tuple(sorted(facts.holders.items())), tuple(facts.node_classes)
     dialect, (group,) = search.connection.dialect.name, request.groups
-    return plain_candidates.PlainSearch(dialect, group, request.root_required, *items, limit)
+    forbidden = request.root_required, request.exclusive, search.nested
+    return plain_candidates.PlainSearch(dialect, group, *forbidden, *items, limit)
 
 
 def _shown(search: Search, candidates: Sequence[Candidate]) -> Candidates:

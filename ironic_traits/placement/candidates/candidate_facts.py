@@ -23,7 +23,7 @@ class CandidateFacts(NamedTuple):
     :ivar aggregated: whether any provider is in an aggregate.
     :ivar node_classes: the resource classes of nodes, as of ``node_classes.statement``.
     :ivar class_ids: {resource class: id} of the request.
-    :ivar holders: {trait: Holders} of the request.
+    :ivar holders: {trait: Holders} of the request, and of those exclusive traits that exist.
     """
 
     nested: bool
@@ -33,17 +33,21 @@ class CandidateFacts(NamedTuple):
     holders: Mapping[str, Holders]
 
 
-def read(connection: sa.Connection, class_names: Collection[str], trait_names: Collection[str]) -> CandidateFacts:
+def read(
+    connection: sa.Connection, class_names: Collection[str], trait_names: Collection[str], exclusive: Collection[str]
+) -> CandidateFacts:
     """Read the CandidateFacts.
 
     :param class_names: resource classes, all of which must exist.
     :param trait_names: traits, all of which must exist.
+    :param exclusive: further traits.
     :raises failures.TraitNotFound: traits do not exist; the message names all of these.
     """
     # MariaDB refuses to compare an ascii column with non-ASCII text.
-    parameters = {'classes': sorted(class_names)} | ({'traits': sorted(trait_names)} if trait_names else {})
+    all_traits = sorted({*trait_names, *exclusive})
+    parameters = {'classes': sorted(class_names)} | ({'traits': all_traits} if all_traits else {})
     rows: dict[int, list[Any]] = {_NODE_CLASS: [], _CLASS: [], _TRAIT: []}
-    for name, kind, *values in connection.execute(_statement(connection.dialect.name, bool(trait_names)), parameters):
+    for name, kind, *values in connection.execute(_statement(connection.dialect.name, bool(all_traits)), parameters):
         rows[kind].append((name, *values))
     class_ids = {name: class_id for name, class_id, _, _ in rows[_CLASS]}
     for name in class_names:

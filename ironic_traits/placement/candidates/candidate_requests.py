@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from typing import Self
 
 #: (traits of which one of each set is required, forbidden traits).
 RootTraits = tuple[tuple[frozenset[str], ...], frozenset[str]]
@@ -45,6 +46,7 @@ class CandidateRequest:
     :ivar root_required: traits of the root of a tree; None for no requirement.
     :ivar subtrees: [{suffix, …}, …]: for each set, one of the providers of its groups must be the ancestor of the
         others (``same_subtree``).
+    :ivar exclusive: exclusive traits that the request does not ask for. No provider of a tree may have one.
     :ivar flat: whether to leave out candidates with two providers of one tree: for versions before nested providers.
     """
 
@@ -54,3 +56,13 @@ class CandidateRequest:
     root_required: RootTraits | None
     subtrees: Sequence[AbstractSet[str]]
     flat: bool
+    exclusive: frozenset[str] = frozenset()
+
+    def without_exclusive(self, names: frozenset[str]) -> Self:
+        """Return the request, such that trees with an exclusive trait are left out unless it asks for the trait.
+
+        :param names: {exclusive trait, …}.
+        """
+        asked, _ = self.root_required or ((), frozenset())
+        sets = [*asked, *(one_of for group in self.groups for one_of in group.required)]
+        return dataclasses.replace(self, exclusive=names.difference(*sets))

@@ -1,17 +1,29 @@
 """The search for the providers that could fulfil the groups of a request."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 from oslo_config import cfg
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.matching.combinations import Tries
 from ironic_traits.placement import inventory_usage, trait_conditions
 from ironic_traits.placement.candidates import candidate_facts, sharing
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
+
+
+def without_exclusive(context: Context, request: CandidateRequest) -> CandidateRequest:
+    """Return a request, such that trees with an exclusive trait are left out unless it asks for the trait.
+
+    Call this before a transaction begins.
+    """
+    if not context.conf.placement.exclusive_traits:
+        return request
+    return request.without_exclusive(context.service.noted_traits.exclusive(context.service))
 
 
 class Search:
@@ -25,15 +37,16 @@ class Search:
 
     def __init__(self, connection: sa.Connection, conf: cfg.ConfigOpts.GroupAttr, request: CandidateRequest) -> None:
         self.connection = connection
-        self.request = request
         groups = request.groups
         required, forbidden = request.root_required or ((), frozenset())
         trait_names = set().union(*required, forbidden)
         for group in groups:
             trait_names = trait_names.union(*group.required, group.forbidden)
         class_names = {name for group in groups for name in group.resources}
-        self.facts = candidate_facts.read(connection, class_names, trait_names)
+        self.facts = candidate_facts.read(connection, class_names, trait_names, request.exclusive)
         self.class_ids, self.holders = self.facts.class_ids, self.facts.holders
+        #: The request, with those of its exclusive traits that still exist.
+        self.request = dataclasses.replace(request, exclusive=request.exclusive.intersection(self.holders))
         self.sharing = sharing.roots_of_sharing(connection) if self.facts.aggregated else {}
         #: Whether any provider has a parent.
         self.nested = self.facts.nested

@@ -28,11 +28,13 @@ from ironic_traits.inventory.search.index_nodes import Figures, Nodes
 from ironic_traits.inventory.search.node_index import View
 from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation
+from ironic_traits.matching.traits import EXCLUSIVE
 from ironic_traits.placement import inventory_usage
-from ironic_traits.placement.candidates import tree_relaxations
+from ironic_traits.placement.candidates import candidate_search, tree_relaxations
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
 from ironic_traits.placement.candidates.candidate_search import Search
 from ironic_traits.placement.candidates.failing_trees import Alternatives, Key
+from ironic_traits.placement.candidates.plain_candidates import exclusive_conditions
 from ironic_traits.placement.resource_providers import in_tree, is_in
 
 _TOO_MANY = (
@@ -88,7 +90,7 @@ def explain(context: Context, grant: Grant, request: CandidateRequest) -> Candid
     :param request: its limit does not count.
     :raises failures.TraitNotFound: traits do not exist.
     """
-    request = dataclasses.replace(request, limit=None)
+    request = candidate_search.without_exclusive(context, dataclasses.replace(request, limit=None))
     with context.service.node_index.now(context) as view:
         search = Search(view.connection, context.conf.placement, request)
         if not _is_of_one_provider(search):
@@ -109,6 +111,8 @@ def clauses(request: CandidateRequest) -> Iterator[CandidateClause]:
             )
         for name in sorted(forbidden):
             yield CandidateClause(f'root_required:!{name}', ('root_forbidden', 0, name), _has_none({name}))
+    for name in sorted(request.exclusive):
+        yield CandidateClause(f'exclusive:{name}', ('exclusive', 0, name), _has_none_in_tree(name))
     if request.isolate:
         yield CandidateClause('group_policy:isolate', ('group_policy', 0, None), _all)
     for place, suffixes in enumerate(request.subtrees):
@@ -159,6 +163,10 @@ def _has_one(names: AbstractSet[str]) -> Callable[['_Providers'], Part]:
 
 def _has_none(names: AbstractSet[str]) -> Callable[['_Providers'], Part]:
     return lambda providers: providers.without(providers.with_one_of(names))
+
+
+def _has_none_in_tree(name: str) -> Callable[['_Providers'], Part]:
+    return lambda providers: providers.without_in_tree(name)
 
 
 def _is_member(aggregates: AbstractSet[str]) -> Callable[['_Providers'], Part]:
@@ -224,6 +232,13 @@ class _Providers:
         having = sa.select(table.resource_provider_id).where(table.trait_id.in_(ids))
         return Part(self.nodes & nodes, tables.resource_providers.c.id.in_(having) if ids else sa.false())
 
+    def without_in_tree(self, name: str) -> Part:
+        """Return the providers in whose tree no provider has a trait."""
+        if not self.search.nested:
+            return self.without(self.with_one_of({name}))
+        (condition,) = exclusive_conditions(self.search.holders, {name}, True)
+        return self._part(condition)
+
     def members(self, aggregates: Collection[str]) -> Part:
         """Return the providers that are in one of these aggregates."""
         nodes = 0
@@ -233,13 +248,15 @@ class _Providers:
 
     def in_tree(self, uuid: str) -> Part:
         """Return the providers in a tree."""
+        return self._part(in_tree(uuid))
+
+    def _part(self, condition: Condition) -> Part:
+        """Return the providers that fulfil a condition on providers."""
         if not self._view:
-            return Part(0, in_tree(uuid))
-        of_nodes = sa.select(tables.resource_providers.c.node_id).where(
-            in_tree(uuid), tables.resource_providers.c.node_id.is_not(None)
-        )
-        nodes = self._view.of_ids(self._view.connection.scalars(of_nodes))
-        return Part(self.nodes & nodes, in_tree(uuid))
+            return Part(0, condition)
+        node_id = tables.resource_providers.c.node_id
+        of_nodes = sa.select(node_id).where(condition, node_id.is_not(None))
+        return Part(self.nodes & self._view.of_ids(self._view.connection.scalars(of_nodes)), condition)
 
     def _nodes_of(self, name: str) -> int:
         nodes = 0
@@ -297,13 +314,11 @@ def _of_trees(search: Search) -> CandidateExplanation:
         return sum(number for masks, number in counted if masks.has_part_of(dropped))
 
     matched, considered, whole = count(0), trees.total(), (1 << len(names)) - 1
+    rejected = [considered - count(whole & ~(1 << bit)) for bit in range(len(names))]
     shown = [
-        {
-            'clause': name,
-            'rejected': considered - count(whole & ~(1 << bit)),
-            'rejected_only': count(1 << bit) - matched,
-        }
-        for bit, name in enumerate(names)
+        {'clause': name, 'rejected': number, 'rejected_only': count(1 << bit) - matched}
+        for bit, (name, number) in enumerate(zip(names, rejected, strict=True))
+        if number or not name.startswith(EXCLUSIVE.name)
     ]
     relaxations = [] if matched else _relaxations(trees)
     listed = [

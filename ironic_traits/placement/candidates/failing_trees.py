@@ -128,6 +128,7 @@ class FailingTrees:
         self._search, self._bits = search, bits
         self._ids: dict[AbstractSet[str], set[int]] = {}
         self._uuids: dict[AbstractSet[str], set[str]] = {}
+        self._trees: dict[str, set[str]] = {}
         self._rows: dict[frozenset[tuple[int, int]], Sequence[sa.Row]] = {}
 
     def trees(self) -> Iterator[Tree]:
@@ -181,7 +182,7 @@ class FailingTrees:
         """
         columns, required = _columns(rows), self._mask('required', number=number)
         elsewhere = self._bits.get(('in_tree', number, group.in_tree), 0)
-        masks = _failed(self._tests(number, group, 'forbidden', 'in_tree'), columns)
+        masks = _failed(self._tests(number, group, 'forbidden', 'in_tree', 'exclusive'), columns)
         missing = _failed(self._tests(number, group, 'required'), columns)
         tests = [list(self._tests(number, group, kind)) for kind in ('member_of', 'not_member_of')]
         members, excluded = (_failed(each, columns) for each in tests)
@@ -220,6 +221,8 @@ class FailingTrees:
         for kind, value in clauses:
             if not kinds or kind in kinds:
                 yield self._test(kind, value, self._bits[kind, number, value])
+        for name in self._search.request.exclusive if not kinds or 'exclusive' in kinds else ():
+            yield _Test(self._bits['exclusive', 0, name], 'root_provider_uuid', self._roots_of_trees(name), False)
 
     def _test(self, kind: str, value: Any, bit: int) -> _Test:
         if kind == 'required':
@@ -256,6 +259,13 @@ class FailingTrees:
     def _roots(self, names: AbstractSet[str]) -> set[str]:
         is_root: Condition = tables.resource_providers.c.parent_provider_uuid.is_(None)
         return self._search.uuids(is_root, *trait_conditions.conditions(self._search.holders, [names]))
+
+    def _roots_of_trees(self, name: str) -> set[str]:
+        """Return the uuids of the roots of the trees with a provider that has a trait."""
+        if name not in self._trees:
+            roots = trait_conditions.roots(self._search.holders, {name})
+            self._trees[name] = set(self._search.connection.scalars(roots))
+        return self._trees[name]
 
     def _mask(self, *kinds: str, number: int = 0) -> int:
         """Return the mask of all clauses of some parameters."""

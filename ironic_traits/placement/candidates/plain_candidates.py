@@ -6,7 +6,7 @@ statements are kept, because to build them takes about as long as to execute the
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -29,6 +29,8 @@ class PlainSearch(NamedTuple):
     :ivar dialect: name of SQLAlchemy's dialect.
     :ivar group: the group of the request.
     :ivar root_required: traits of the root of a tree; None for no requirement.
+    :ivar exclusive: traits that no provider of a tree may have.
+    :ivar nested: whether any provider has a parent.
     :ivar class_ids: ((resource class, id), …) of the request.
     :ivar holders: ((trait, Holders), …) of the request.
     :ivar node_classes: (resource class, …) of nodes, as of ``node_classes.statement``.
@@ -38,6 +40,8 @@ class PlainSearch(NamedTuple):
     dialect: str
     group: CandidateGroup
     root_required: RootTraits | None
+    exclusive: frozenset[str]
+    nested: bool
     class_ids: tuple[tuple[str, int], ...]
     holders: tuple[tuple[str, Holders], ...]
     node_classes: tuple[str | None, ...]
@@ -92,6 +96,7 @@ def _conditions(search: PlainSearch) -> Iterator[Condition]:
     yield from requirements(holders, search.group, few=True)
     if search.root_required is not None:
         yield from root_conditions(holders, search.root_required, few=True)
+    yield from exclusive_conditions(holders, search.exclusive, search.nested)
 
 
 def requirements(holders: Mapping[str, Holders], group: CandidateGroup, few: bool = False) -> Iterator[Condition]:
@@ -113,3 +118,15 @@ def root_conditions(holders: Mapping[str, Holders], required: RootTraits, few: b
     """Return the conditions on providers that a provider is a root with these traits."""
     root = tables.resource_providers.c.parent_provider_uuid.is_(None)
     return [root, *trait_conditions.conditions(holders, *required, few)]
+
+
+def exclusive_conditions(holders: Mapping[str, Holders], names: Collection[str], nested: bool) -> list[Condition]:
+    """Return the conditions on providers that no provider of their tree has one of some traits.
+
+    :param nested: whether any provider has a parent.
+    """
+    if not names:
+        return []
+    if not nested:
+        return [*trait_conditions.conditions(holders, (), names)]
+    return [tables.resource_providers.c.root_provider_uuid.not_in(trait_conditions.roots(holders, names))]

@@ -26,7 +26,7 @@ from ironic_traits.matching.combinations import (
 from ironic_traits.placement import inventory_usage
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup
 from ironic_traits.placement.candidates.candidate_search import Search
-from ironic_traits.placement.candidates.plain_candidates import requirements, root_conditions
+from ironic_traits.placement.candidates.plain_candidates import exclusive_conditions, requirements, root_conditions
 from ironic_traits.placement.resource_providers import in_tree, is_in
 
 
@@ -48,6 +48,7 @@ class Trees:
         self._search = search
         #: [(group without its suffix, result of ``_rows_by_root``), …].
         self._rows_of_groups: list[tuple[CandidateGroup, dict[str, list[sa.Row]]]] = []
+        self._exclusive = exclusive_conditions(search.holders, search.request.exclusive, search.nested)
 
     def candidates(self, by_turns: bool) -> Iterator[Candidate]:
         """Yield the candidates.
@@ -109,7 +110,8 @@ class Trees:
             if other == same:
                 return by_root
         by_root = defaultdict(list)
-        for row in self._search.rows(self._search.amounts_of(group), list(requirements(self._search.holders, group))):
+        conditions = [*requirements(self._search.holders, group), *self._exclusive]
+        for row in self._search.rows(self._search.amounts_of(group), conditions):
             for root in self._search.trees_of(row) if self._search.sharing else (row.root_provider_uuid,):
                 by_root[root].append(row)
         self._rows_of_groups.append((same, by_root))
@@ -127,7 +129,7 @@ class Trees:
         trees: dict[str, dict] = defaultdict(dict)
         for class_id, amount in amounts.items():
             conditions = [in_tree(group.in_tree)] if group.in_tree else []
-            for row in self._search.rows({class_id: amount}, conditions):
+            for row in self._search.rows({class_id: amount}, [*conditions, *self._exclusive]):
                 if row.id in with_forbidden:
                     continue
                 # A sharing provider must be a member of the aggregates itself. For a provider in the tree, it is enough

@@ -4,6 +4,7 @@ const KINDS = {
   required: 'has the trait',
   required_any: 'has one of',
   forbidden: 'lacks the trait',
+  exclusive: 'is not kept for requests that ask for',
   resource_class: 'is of the class',
   expect: 'is what the rule expects:',
   topology: 'is in one group of',

@@ -39,6 +39,7 @@ export function Firmware() {
 function Lists({ drift, flavors }) {
   const lists = [
     ['Flavors that no node matches', drift.unsatisfied, (each) => html`<${Unsatisfied} ...${each} flavor=${only(flavors, each.name)} />`],
+    ['Flavors that match other nodes', drift.changed_flavors, (each) => html`<strong>${each.name}</strong>: ${plural(each.now, 'node')} now, ${number(each.then)} then`],
     ['Traits that images require and no node has', drift.absent_image_traits, (each) => html`<${Trait} name=${each.trait} /> ${each.images.join(', ')}`],
     ['Retired traits that are used', drift.retired_traits, (each) => html`<${Retired} ...${each} />`],
     ['Nodes that no flavor matches', drift.unreached_nodes, (each) => html`<${NodeLink} ...${each} />`, drift.unreached],

@@ -94,6 +94,7 @@ GIVEN_BY = {
     'node-allocations-list': 'GET /v1/allocations',
     'catalogue-list': 'GET /v1/traits',
     'catalogue-show': 'GET /v1/traits/{trait}',
+    'catalogue-preview': 'PATCH /v1/traits/{trait}',
     'drivers-list': 'GET /v1/drivers',
     'driver-show': 'GET /v1/drivers/{driver_name}',
     'node-vifs': 'GET /v1/nodes/{node_ident}/vifs',
@@ -204,6 +205,7 @@ def test_every_field_has_a_type_and_a_version():
         ('reservations', 'POST /v1/reservations'),
         ('node_allocations', 'POST /v1/allocations'),
         ('trait_catalogue', 'PUT /v1/traits/{trait}'),
+        ('trait_catalogue', 'PATCH /v1/traits/{trait}'),
         ('trait_edits', 'POST /v1/traits/edits'),
     ],
 )

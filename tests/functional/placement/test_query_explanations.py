@@ -1,7 +1,10 @@
 """Explanations of queries for allocation candidates, compared with the queries without each clause."""
 
+import contextlib
+import functools
 import itertools
 import random
+import re
 import urllib.parse
 
 import pytest
@@ -11,6 +14,7 @@ from tests.functional.search.test_matches import allocate
 from tests.support import placement_suite
 from tests.support.client import Client
 from tests.support.reservations import available, instance, reserve
+from tests.support.rows import set_exclusive
 from tests.support.service import make_app, upgraded
 
 FILES = [path for path in placement_suite.FILES if 'allocation_candidates?' in path.read_text()]
@@ -74,8 +78,32 @@ def _canonical(text):
     return f'in:{",".join(sorted(each.strip() for each in text[3:].split(",")))}'
 
 
-def check(client, query):
+class Exclusive:
+    """Exclusive traits."""
+
+    def __init__(self, service, names):
+        self._service, self.names = service, names
+        set_exclusive(service, names)
+
+    @contextlib.contextmanager
+    def without(self, clauses):
+        """Make the traits of some clauses not exclusive: an explanation is of what the whole query asks for."""
+        names = {name for clause in clauses for name in re.split('[:,]', clause)} & set(self.names)
+        if names:
+            set_exclusive(self._service, set(self.names) - names)
+        yield
+        if names:
+            set_exclusive(self._service, self.names)
+
+
+def check(client, query, exclusive=None):
     """Compare the explanation of a query with the responses without each clause, and without each relaxation."""
+
+    def again_without(clauses):
+        relaxed = functools.reduce(dropped, clauses, query)
+        with exclusive.without(clauses) if exclusive else contextlib.nullcontext():
+            return count(client, relaxed, units)
+
     query = dropped(query, 'nothing:')
     explanation = explain(client, query)
     if explanation is None:
@@ -86,14 +114,11 @@ def check(client, query):
     assert matched == count(client, query, units), query
     for clause in explanation['clauses']:
         if not clause['clause'].startswith('resources'):
-            again = count(client, dropped(query, clause['clause']), units)
+            again = again_without([clause['clause']])
             # Some clauses cannot be dropped, because others depend on them.
             assert again in (None, matched + clause['rejected_only']), (query, clause)
     for relaxation in explanation['relaxations']:
-        relaxed = query
-        for clause in relaxation['drop']:
-            relaxed = dropped(relaxed, clause)
-        assert count(client, relaxed, units) in (None, relaxation['matched']), (query, relaxation)
+        assert again_without(relaxation['drop']) in (None, relaxation['matched']), (query, relaxation)
     return units
 
 
@@ -165,6 +190,18 @@ def test_nodes_and_providers(database_url):
         body = {'resource_class': 'CUSTOM_GOLD', 'total': 3}
         assert client.placement('POST', f'/resource_providers/{child}/inventories', body).status_int == 201
         assert [check(client, query) for query in queries] == ['trees'] * len(queries)
+
+        exclusive = Exclusive(app.service, ['CUSTOM_B', 'COMPUTE_NODE'])
+        assert [check(client, query, exclusive) for query in queries] == ['trees'] * len(queries)
+        assert client.placement('DELETE', f'/resource_providers/{child}/inventories').status_int == 204
+        assert [check(client, query, exclusive) for query in queries] == ['providers'] * len(queries)
+        # A trait of a child counts for the node, too.
+        body = {'name': 'c', 'uuid': instance(802), 'parent_provider_uuid': uuid}
+        assert client.placement('POST', '/resource_providers', body).status_int == 200
+        body = {'resource_provider_generation': 0, 'traits': ['HW_CPU_X86_VMX']}
+        assert client.placement('PUT', f'/resource_providers/{instance(802)}/traits', body).status_int == 200
+        exclusive = Exclusive(app.service, ['CUSTOM_B', 'HW_CPU_X86_VMX'])
+        assert [check(client, query, exclusive) for query in queries] == ['providers'] * len(queries)
 
 
 @pytest.mark.parametrize(

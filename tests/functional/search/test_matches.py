@@ -13,6 +13,7 @@ from ironic_traits.matching.requests import understand
 from tests.conftest import empty
 from tests.support.client import Client, ask_as
 from tests.support.reservations import available, instance
+from tests.support.rows import set_exclusive
 from tests.support.service import finish_work, make_app
 
 TRAITS = [f'CUSTOM_{letter}' for letter in 'ABCD']
@@ -40,13 +41,15 @@ class Node:
     owner: str
     uuid: str = ''
 
-    def failing(self, request, owner):
+    def failing(self, request, owner, exclusive=frozenset()):
         """Return the names of all clauses that the node fails."""
         failed = {f'required:{name}' for name in request.required - self.traits}
         failed |= {
             f'required_any:{",".join(sorted(names))}' for names in request.required_any if not names & self.traits
         }
         failed |= {f'forbidden:{name}' for name in request.forbidden & self.traits}
+        asked = request.required.union(request.forbidden, *request.required_any)
+        failed |= {f'exclusive:{name}' for name in self.traits & exclusive - asked}
         failed |= {f'eligible:{flaw}' for flaw in self.flaws}
         if request.resource_class not in (None, f'CUSTOM_{(self.resource_class or "").upper()}'):
             failed.add(f'resource_class:{request.resource_class}')
@@ -122,10 +125,10 @@ def allocate(client, consumer, uuid, resource_class):
     assert client.placement('PUT', f'/allocations/{consumer}', body).status_int == 204
 
 
-def check(client, inventory, document, owner):
+def check(client, inventory, document, owner, exclusive):
     """Request matches, and compare them with the evaluation of each node."""
     request = understand(**document)
-    failing = {node.uuid: node.failing(request, owner) for node in inventory}
+    failing = {node.uuid: node.failing(request, owner, exclusive) for node in inventory}
     score = {node.uuid: len(node.traits & request.preferred.keys()) for node in inventory}
     uuids = [node.uuid for node in inventory]
     matching = [uuid for uuid in sorted(uuids, key=lambda uuid: -score[uuid]) if not failing[uuid]]
@@ -166,13 +169,18 @@ def test_matches_equal_an_evaluation_node_by_node(database_url):
     with make_app(database_url) as app:
 
         @hypothesis.settings(max_examples=30, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck))
-        @hypothesis.given(st.lists(NODE, max_size=8), st.lists(requests(), min_size=4, max_size=4))
-        def on_random_inventories(inventory, documents):
+        @hypothesis.given(
+            st.lists(NODE, max_size=8),
+            st.lists(requests(), min_size=4, max_size=4),
+            st.just(frozenset()) | st.frozensets(st.sampled_from(TRAITS), max_size=2),
+        )
+        def on_random_inventories(inventory, documents, exclusive):
             empty(database_url)
             inventory = [dataclasses.replace(node) for node in inventory]
             fill(app, inventory)
+            set_exclusive(app.service, exclusive)
             for document, owner in documents:
-                check(Client(app), inventory, document, owner)
+                check(Client(app), inventory, document, owner, exclusive)
 
         on_random_inventories()
 

@@ -39,11 +39,12 @@ NOTE = st.fixed_dictionaries(
         'description': st.sampled_from([None, 'Text 😀']),
         'retired': st.booleans(),
         'replaced_by': st.sampled_from([None, 'CUSTOM_C']),
+        'exclusive': st.booleans(),
     }
 )
 FILTER = st.fixed_dictionaries(
     {'all': st.booleans()},
-    optional={name: st.booleans() for name in ('custom', 'retired', 'in_use')}
+    optional={name: st.booleans() for name in ('custom', 'retired', 'exclusive', 'in_use')}
     | {'name': st.sampled_from([f'in:{",".join(TRAITS[1:])}', 'startswith:CUSTOM_A_'])},
 )
 STANDARD_TEXTS = {'STORAGE_DISK_HDD': 'spinning oxide', 'STORAGE_DISK_SSD': 'solid-state disks'}
@@ -95,7 +96,7 @@ def counted(nodes, notes, project):
         for node in seen:
             sources.update(WRITERS.get(writer, 'operator') for writer in node['traits'].get(name, ()))
             sources.update(['placement'] if name in node['foreign'] else [])
-        note = notes.get(name, {'retired': False, 'replaced_by': None})
+        note = notes.get(name, {'retired': False, 'replaced_by': None, 'exclusive': False})
         catalogue[name] = {
             'name': name,
             'custom': name in CUSTOM,
@@ -103,13 +104,14 @@ def counted(nodes, notes, project):
             'sources': dict(sources),
             'retired': note['retired'],
             'replaced_by': note['replaced_by'],
+            'exclusive': note['exclusive'],
         }
     return catalogue
 
 
 def is_listed(trait, notes, query):
     """Whether a list with a query has a trait."""
-    flags = {'custom': trait['custom'], 'retired': trait['retired'], 'in_use': bool(trait['sources'])}
+    flags = {name: trait[name] for name in ('custom', 'retired', 'exclusive')} | {'in_use': bool(trait['sources'])}
     if any(flags[name] != value for name, value in query.items() if name in flags):
         return False
     operator, _, value = query.get('name', 'startswith:').partition(':')
