@@ -359,7 +359,9 @@ def test_drift(tab):
     expect(page.get_by_role('status').first).to_have_text('0 nodes of 24 match')
     page.go_back()
     # The real inventory has some drift, so fake a response without any.
-    nothing = {name: [] for name in ('unsatisfied', 'unused_traits', 'unreached_nodes', 'retired_traits')}
+    nothing = {
+        name: [] for name in ('unsatisfied', 'unused_traits', 'unreached_nodes', 'retired_traits', 'changed_flavors')
+    }
     nothing |= {'unreached': 0, 'absent_image_traits': [], 'warnings': [f'Flavor x: {HTML}']}
     page.route('**/v1/drift', lambda route: route.fulfill(json=nothing))
     page.get_by_role('textbox', name='Flavors').fill(json.dumps([{'name': 'any', 'extra_specs': FLAVOR, 'vcpus': 8}]))
@@ -370,6 +372,32 @@ def test_drift(tab):
     page.get_by_role('button', name='Count').click()
     expect(page.get_by_role('alert')).to_have_text('The images must be a JSON object, or a list of objects.')
     expect(drift).to_have_count(0)
+
+
+def test_exclusive_traits(tab):
+    """The capacity view previews and makes traits exclusive, and ends it."""
+    page = tab.open('#/capacity')
+    card = page.get_by_role('region', name='Exclusive traits', exact=True)
+    expect(card).to_contain_text('only matches requests that require it')
+    page.get_by_role('textbox', name='Flavors').fill(json.dumps({HTML: {'trait:CUSTOM_NONE': 'forbidden'}}))
+    page.get_by_role('button', name='Count').click()
+    expect(page.get_by_role('region', name='Capacity', exact=True)).to_contain_text('24')
+    tab.expected = ['Failed to load resource']
+    card.get_by_role('textbox', name='Another trait').fill('CUSTOM-RACK')
+    card.get_by_role('button', name='Preview CUSTOM-RACK').click()
+    expect(card.get_by_role('alert')).to_contain_text('CUSTOM-RACK')
+    card.get_by_role('textbox', name='Another trait').fill('CUSTOM_RACK_2')
+    card.get_by_role('button', name='Preview CUSTOM_RACK_2').click()
+    expect(card.get_by_role('status')).to_contain_text(f'{HTML} matches 24 nodes now, and 16 then.')
+    tab.check_accessibility()
+    card.get_by_role('button', name='Make CUSTOM_RACK_2 exclusive').click()
+    expect(card.get_by_role('listitem')).to_contain_text('CUSTOM_RACK_2 8 nodes')
+    expect(page.get_by_role('region', name='Capacity', exact=True)).to_contain_text('16')
+    card.get_by_role('button', name='Preview CUSTOM_RACK_2').click()
+    expect(card.get_by_role('status')).to_contain_text('matches 16 nodes now, and 24 then.')
+    card.get_by_role('button', name='End CUSTOM_RACK_2 exclusive').click()
+    expect(card.get_by_role('listitem')).to_have_count(0)
+    assert page.evaluate('window.hacked') is None
 
 
 def test_firmware(tab):
