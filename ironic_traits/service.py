@@ -66,7 +66,7 @@ class Service:
         self.enforcer: Any = None if conf.api.auth_strategy in ('noauth', 'http_basic') else _enforcer(conf)
         self.waiters = threading.Semaphore(conf.api.threads // 4)
         self.writers = Writers()
-        self.noted_traits = NotedTraits()
+        self.noted_traits = NotedTraits(conf.deploy.reclaim_trait)
         self.rules = RuleCache(built_in(conf))
         self.conductors = Directory()
         self.etags = Tags()

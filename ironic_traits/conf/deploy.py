@@ -30,6 +30,13 @@ OPTIONS = [
         default=True,
         help="Whether a node is cleaned before it becomes available. The node's field automated_clean overrides it.",
     ),
+    cfg.StrOpt(
+        'reclaim_trait',
+        regex=r'^(CUSTOM_[A-Z0-9_]{1,248})?$',
+        help='An exclusive trait (/v1/traits) that a node gets from the source "reclaim:" when its instance goes, and '
+        'loses when a clean with at least one step has succeeded (automated, by hand, or with a runbook). Until then, '
+        'the node only matches requests that ask for the trait. By default there is none. Mirrored nodes never get it.',
+    ),
     cfg.FloatOpt(
         'poll_interval',
         min=0.01,

@@ -20,14 +20,15 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-#: The source of plain writes. Vetoes do not apply to it.
-OPERATOR = 'operator'
+#: The source of plain writes, and that of the trait of nodes that are not cleaned yet. Vetoes do not apply to them.
+OPERATOR, RECLAIM = 'operator', 'reclaim:'
 #: The source under which the foreign traits of a node's provider are shown. Only Placement clients change them.
 PLACEMENT = 'placement'
 #: Shown as the source of a write by several inspection rules, each of which is a source of its own, "rule:NAME".
 RULES = 'rules'
 #: The beginnings of the sources of inspection rules, imports and mirrors, which belong to the service itself.
-RESERVED = RULE, IMPORT, MIRROR = 'rule:', 'import:', 'mirror:'
+RULE, IMPORT, MIRROR = 'rule:', 'import:', 'mirror:'
+RESERVED = (RULE, IMPORT, MIRROR, RECLAIM)
 MAX_LENGTH = 64
 #: Pattern of the name of a source.
 FORM = rf'[A-Za-z0-9._:-]{{1,{MAX_LENGTH}}}'
@@ -124,8 +125,8 @@ def edit(
             holders[trait].pop(source, None)
             if not holders[trait]:
                 del holders[trait]
-    is_operator = source in (None, OPERATOR)
-    refused = frozenset() if is_operator else frozenset(add & vetoes.keys())
+    is_free = source in (None, OPERATOR, RECLAIM)
+    refused = frozenset() if is_free else frozenset(add & vetoes.keys())
     for trait in sorted(add - refused):
         holders.setdefault(trait, {}).setdefault(source or OPERATOR, hold)
         vetoes.pop(trait, None)

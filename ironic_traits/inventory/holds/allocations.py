@@ -23,6 +23,7 @@ from ironic_traits.inventory.core.single_node import MOMENT, change, take
 from ironic_traits.inventory.core.single_node import read as read_node
 from ironic_traits.inventory.records import records
 from ironic_traits.inventory.records.record_kinds import Kind
+from ironic_traits.inventory.traits import reclaim
 from ironic_traits.resources import ALLOCATIONS
 
 KIND = Kind(ALLOCATIONS, duplicates={'name': 'with name {name}'})
@@ -130,6 +131,8 @@ def delete(context: Context, ident: str) -> str:
             connection.execute(sa.update(tables.nodes).where(tables.nodes.c.id == node.id).values(allocation_uuid=None))
         else:
             change(connection, node, {'instance_uuid': None, **end(connection, node)})
+            author = functools.partial(history.entry, context)
+            reclaim.write(context, connection, node, node.moment, author, is_clean=False)
         return row.uuid
 
 

@@ -20,6 +20,7 @@ from ironic_traits.inventory.core.single_node import change, take
 from ironic_traits.inventory.holds import allocations
 from ironic_traits.inventory.inspection import inspections
 from ironic_traits.inventory.provisioning.transitions import NEVER, Lease, end_claim, move, replace
+from ironic_traits.inventory.traits import reclaim
 
 _SETTLED = (
     tables.nodes.c.provision_state,
@@ -77,6 +78,9 @@ def _settle(context: Context, claim: Lease, outcome: Outcome) -> bool:
             _continue(connection, node, row, moment, outcome)
         elif isinstance(outcome, base.Done):
             _finish(connection, node, claim, moment, outcome, author)
+            # Without steps, nothing was cleaned.
+            if claim.action == 'undeploy' or (claim.action == 'clean' and row.steps):
+                reclaim.write(context, connection, node, moment, author, is_clean=claim.action == 'clean')
         else:
             _give_up(connection, node, claim, moment, outcome, author)
         return True

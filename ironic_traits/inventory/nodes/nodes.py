@@ -33,6 +33,7 @@ from ironic_traits.inventory.nodes import node_parents
 from ironic_traits.inventory.nodes.node_columns import JSON_FIELDS, all_columns, columns, sort_column, with_sources
 from ironic_traits.inventory.records import records
 from ironic_traits.inventory.records.chassis import CHASSIS
+from ironic_traits.inventory.traits import reclaim
 from ironic_traits.matching.traits import Filter
 from ironic_traits.resources.nodes import INTERFACES, NODES
 from ironic_traits.resources.values import differ
@@ -246,6 +247,9 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
             if changes:
                 write(connection, node, changes)
                 history.record(connection, *_events(context, node, changes))
+                if node.instance_uuid and not new['instance_uuid']:
+                    author = functools.partial(history.entry, context)
+                    reclaim.write(context, connection, node, node.moment, author, is_clean=False)
             return read(connection, node.uuid, columns(context, fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, {**new, 'uuid': ident}) from error

@@ -28,10 +28,14 @@ def _read(database: Reader) -> _Names:
 
 
 class NotedTraits(ReadCache[Reader, _Names]):
-    """The cache of the names in a process. ``service.Service`` has one."""
+    """The cache of the names in a process. ``service.Service`` has one.
 
-    def __init__(self) -> None:
+    :param reclaim_trait: [deploy] reclaim_trait, which is exclusive, too.
+    """
+
+    def __init__(self, reclaim_trait: str | None) -> None:
         super().__init__(_read, MAX_AGE)
+        self._reclaim = frozenset([reclaim_trait] if reclaim_trait else [])
 
     def retired(self, database: Reader, names: Collection[str]) -> set[str]:
         """Return those of the names that are retired."""
@@ -42,4 +46,4 @@ class NotedTraits(ReadCache[Reader, _Names]):
 
         Read them before a transaction begins: this may need a connection of its own.
         """
-        return self.get(database).exclusive
+        return self.get(database).exclusive | self._reclaim

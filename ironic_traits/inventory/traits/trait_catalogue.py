@@ -86,7 +86,8 @@ def find(
     :returns: ([CatalogueTrait, …], whether there are more). Only the nodes that the caller may see count.
     """
     visible = node_filters.visible(context, grant)
-    statement = _select().where(*_conditions(trait_filter, visible)).order_by(tables.traits.c.name)
+    reclaim_trait = context.conf.deploy.reclaim_trait
+    statement = _select().where(*_conditions(trait_filter, visible, reclaim_trait)).order_by(tables.traits.c.name)
     if page.marker:
         statement = statement.where(tables.traits.c.name > page.marker)
     with context.read() as connection:
@@ -116,12 +117,15 @@ def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]
     :param changes: {'description': text or None, 'retired': whether it is, 'replaced_by': valid trait or None,
         'exclusive': whether it is}, all optional.
     :raises failures.InvalidInput: the change is a description of a standard trait, a replacement of a trait that is not
-        retired, a replacement of a trait by itself, or one exclusive trait too many.
+        retired, a replacement of a trait by itself, one exclusive trait too many, or the end of
+        ``exclusive`` for [deploy] reclaim_trait.
     """
     if changes.get('description') is not None and not name.startswith(names.PREFIX):
         raise failures.InvalidInput(
             reason=f'{name} is a standard trait: its description is that of os-traits, and cannot be changed.'
         )
+    if name == context.conf.deploy.reclaim_trait and not changes.get('exclusive', True):
+        raise failures.InvalidInput(reason=f'{name} is [deploy] reclaim_trait, and so it is exclusive.')
     if changes.get('replaced_by') == name:
         raise failures.InvalidInput(reason=f"{name} cannot be replaced by itself: 'replaced_by' must be another trait.")
     # Called before the write, because it may raise Forbidden.
@@ -212,7 +216,9 @@ def _select() -> sa.Select:
     return sa.select(*_COLUMNS).outerjoin(tables.trait_notes, _NOTES.trait == tables.traits.c.name)
 
 
-def _conditions(trait_filter: CatalogueFilter, visible: Sequence[Condition]) -> Iterator[Condition]:
+def _conditions(
+    trait_filter: CatalogueFilter, visible: Sequence[Condition], reclaim_trait: str | None
+) -> Iterator[Condition]:
     name = tables.traits.c.name
     if trait_filter.names is not None:
         yield name.in_(sorted(trait_filter.names))
@@ -220,11 +226,12 @@ def _conditions(trait_filter: CatalogueFilter, visible: Sequence[Condition]) -> 
         yield _begins(trait_filter.prefix)
     if trait_filter.custom is not None:
         yield _begins(names.PREFIX) if trait_filter.custom else ~_begins(names.PREFIX)
-    for column in (_NOTES.retired, _NOTES.exclusive):
-        is_wanted = getattr(trait_filter, column.name)
-        if is_wanted is not None:
-            has_note = sa.func.coalesce(column, sa.false())
-            yield has_note if is_wanted else ~has_note
+    if trait_filter.retired is not None:
+        is_retired = sa.func.coalesce(_NOTES.retired, sa.false())
+        yield is_retired if trait_filter.retired else ~is_retired
+    if trait_filter.exclusive is not None:
+        is_exclusive = sa.or_(sa.func.coalesce(_NOTES.exclusive, sa.false()), name == (reclaim_trait or ''))
+        yield is_exclusive if trait_filter.exclusive else ~is_exclusive
     if trait_filter.in_use is not None:
         yield _is_in_use(visible) if trait_filter.in_use else ~_is_in_use(visible)
     if trait_filter.noted_or_in_use:
@@ -296,7 +303,7 @@ def _traits(
             sources[row.name],
             bool(row.retired),
             row.replaced_by,
-            bool(row.exclusive),
+            bool(row.exclusive) or row.name == context.conf.deploy.reclaim_trait,
         )
         for row in rows
     ]
