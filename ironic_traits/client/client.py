@@ -109,7 +109,8 @@ class Client(RuleRuns, Discoveries, Changes):
     def drift(self, **request: Any) -> dict[str, Any]:
         """Find where flavors, images and nodes no longer fit together.
 
-        :param request: ``flavors`` or ``nova_flavors``, as for ``capacity``; ``images`` ([{'name', 'properties'}, …]).
+        :param request: ``flavors`` or ``nova_flavors``, as for ``capacity``; ``images`` ([{'name', 'properties'}, …]),
+            ``exclusive`` ([trait, …]).
         :returns: the response of POST /v1/drift.
         """
         return self.ask('POST', '/v1/drift', request)

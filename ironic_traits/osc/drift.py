@@ -15,8 +15,8 @@ class Drift(commands.Lister):
     """Show where flavors, images and nodes no longer fit together
 
     List flavors that no node matches, traits that no flavor and no image names, nodes that no flavor matches, retired
-    traits that are used, and traits that images require and no node has. Or count nodes by the versions of their
-    firmware.
+    traits that are used, traits that images require and no node has, and flavors that match other nodes when more
+    traits are exclusive. Or count nodes by the versions of their firmware.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -24,6 +24,13 @@ class Drift(commands.Lister):
         group.add_argument('--firmware', action='store_true', help='Count the nodes of each model by their firmware')
         parser.add_argument(
             '--images-from-glance', action='store_true', help="Also compare the images of Glance ('openstack' only)"
+        )
+
+        parser.add_argument(
+            '--exclusive',
+            metavar='<trait>',
+            action='append',
+            help='Suppose that the trait is exclusive, too. May be repeated',
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Table:
@@ -37,6 +44,8 @@ class Drift(commands.Lister):
                 flavor.pop(name, None)
         if parsed_args.images_from_glance:
             body['images'] = requests.images(self.app)
+        if parsed_args.exclusive:
+            body['exclusive'] = parsed_args.exclusive
         response = osc.client(self.app).drift(**body)
         for warning in response['warnings']:
             self.log.warning(warning)
@@ -47,6 +56,8 @@ def _rows(response: Mapping[str, Any]) -> Iterator[tuple[str, str, int, str]]:
     for flavor in response['unsatisfied']:
         relaxation = flavor['relaxation']
         yield 'flavor without nodes', flavor['name'], 0, clauses.relaxation(relaxation) if relaxation else ''
+    for flavor in response['changed_flavors']:
+        yield 'flavor with other nodes', flavor['name'], flavor['then'], f'{flavor["now"]} now'
     for trait in response['unused_traits']:
         yield 'trait without flavor', trait['trait'], trait['nodes'], ''
     for node in response['unreached_nodes']:
