@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from tests.chaos import checker, history, runs, table
+from tests.chaos import checker, history, rounds, runs, table
 
 NODE = 'n'
 
@@ -62,3 +62,4 @@ def test_tracebacks_are_problems():
 def test_the_page_has_the_results_of_the_last_runs():
     page = table.PAGE.read_text()
     assert table.replaced(page, table.stored()) == page
+    assert rounds.replaced(page, rounds.stored()) == page
