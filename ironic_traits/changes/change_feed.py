@@ -1,6 +1,6 @@
 """The change feed: the changes since a place in the feed, which a client stores as a token.
 
-FeedPage get their numbers after the commit, so that no reader misses one.
+Changes get their numbers after the commit, so that no reader misses one.
 doc/source/contributor/decisions/change_feed.rst says why.
 """
 
@@ -128,7 +128,7 @@ _NODE: sa.ColumnElement[str] = sa.literal_column(f"'{NODE}'")
 
 def _insert_nodes(source: sa.Select) -> sa.Insert:
     """Return the INSERT of the rows of a SELECT of the kind and the uuid."""
-    return sa.insert(tables.change_log).from_select(['kind', 'uuid'], source, include_defaults=False)
+    return sa.insert(tables.change_log).from_select(['kind', 'uuid'], source)
 
 
 _INSERT_NODES = recording(tables.nodes.c.id.in_(sa.bindparam('ids')))
@@ -186,7 +186,8 @@ def since(context: Database, token: Token, kinds: Collection[str], limit: int) -
             for uuid in _existing(connection, kind, [row.uuid for row in page if row.kind == kind])
         }
         # Read last: if nothing needed is forgotten now, nothing was forgotten when the other statements ran.
-        _check(token, _state(connection))
+        if not _is_valid(token, _state(connection)):
+            raise failures.TokenOutdated
     changes = [
         ObjectChange(row.number, row.kind, row.uuid, row.changed_at, (row.kind, row.uuid) not in existing)
         for row in page
@@ -202,9 +203,8 @@ def _existing(connection: sa.Connection, kind: str, uuids: Collection[str]) -> C
     return connection.scalars(sa.select(table.c.uuid).where(table.c.uuid.in_(uuids))).all() if uuids else ()
 
 
-def _check(token: Token, state: sa.Row) -> None:
-    if token.feed != state.feed or not state.forgotten <= token.number <= state.last:
-        raise failures.TokenOutdated
+def _is_valid(token: Token, state: sa.Row) -> bool:
+    return token.feed == state.feed and state.forgotten <= token.number <= state.last
 
 
 def _state(connection: sa.Connection) -> sa.Row:
@@ -244,14 +244,12 @@ def news(connection: sa.Connection, kind: str, before: Seen | None) -> News:
     log = tables.change_log.c
     unnumbered = frozenset(connection.scalars(sa.select(log.uuid).where(log.kind == kind)))
     seen = Seen(Token(state.feed, state.last), unnumbered)
-    token = before.token if before else None
     # A member of a cluster that lags behind may show fewer changes than another one has shown before.
-    if token is None or token.feed != state.feed or not state.forgotten <= token.number <= state.last:
+    if before is None or not _is_valid(before.token, state):
         return News(None, seen)
     columns = tables.changes.c
-    since_then = sa.select(columns.uuid).where(columns.number > token.number, columns.kind == kind)
-    uuids = unnumbered.union(connection.scalars(since_then), before.unnumbered if before else ())
-    return News(uuids, seen)
+    since_then = sa.select(columns.uuid).where(columns.number > before.token.number, columns.kind == kind)
+    return News(unnumbered.union(connection.scalars(since_then), before.unnumbered), seen)
 
 
 def number_several(context: Database) -> None:
