@@ -122,6 +122,7 @@ def test_import_of_allocations(far, app):
     reason = f'node {UUIDS[0]} does not have it as its instance in its cloud far ([mirror] claims)'
     assert imports.write(*arguments, lambda cloud: cloud == 'far') == {OTHER: reason}
     assert imports.write(*arguments, lambda cloud: cloud == 'near') == {}
+    assert imports.write(*arguments) == {}
 
 
 def test_allocations_that_must_be_held_there(far, app, client):

@@ -42,6 +42,7 @@ def test_nothing_has_changed(client):
 
 def test_each_write_is_a_change(app, client):
     """Creations, updates, traits, states, power, maintenance, reservations and deletions are changes."""
+    client.node(name='other', resource_class='gold')
     token = start(client)
     uuid = client.node(resource_class='gold')['uuid']
     path = f'/v1/nodes/{uuid}'
@@ -205,9 +206,11 @@ def test_a_deletion_that_is_forgotten_before_it_has_a_number(app, client):
 
 
 def test_a_restored_database(app, client):
+    client.node()
     token = start(client)
     change_feed.begin_again(app.service)
     assert client.ask('GET', f'/v1/changes?since={token}').status_int == 410
+    assert changed(client, start(client))[0] == {}
 
 
 @pytest.mark.parametrize('others', [1, 3, 30])

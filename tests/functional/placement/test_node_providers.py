@@ -100,6 +100,21 @@ def test_traits_of_the_provider_and_of_the_node(client, node):
         client.placement('DELETE', f'/resource_providers/{node}/traits')
 
 
+def test_traits_of_other_providers(client, node):
+    """Reads and writes of a provider's traits neither show nor change those of others."""
+    first, last = golden(client), golden(client)
+    for other in (first, last):
+        client.ask('PUT', f'/v1/nodes/{other}/traits', {'traits': ['CUSTOM_B', 'HW_CPU_X86_VMX']})
+        put_traits(client, other, ['COMPUTE_NODE', 'COMPUTE_TRUSTED_CERTS'])
+    theirs = ['COMPUTE_NODE', 'COMPUTE_TRUSTED_CERTS', 'CUSTOM_B', 'HW_CPU_X86_VMX']
+    with moves(client, first, 0, traits=theirs), moves(client, last, 0, traits=theirs):
+        with moves(client, node, 1, traits=['COMPUTE_NODE', 'HW_CPU_X86_VMX']):
+            mine = put_traits(client, node, ['COMPUTE_NODE', 'HW_CPU_X86_VMX'])
+            assert mine == ['COMPUTE_NODE', 'HW_CPU_X86_VMX']
+        with moves(client, node, 1, traits=['HW_CPU_X86_VMX']):
+            put_traits(client, node, ['HW_CPU_X86_VMX'])
+
+
 def test_reservations(app, client, node):
     with moves(client, node, 1, reserved={GOLD: 0}, used={GOLD: 1}):
         held = reserve(client, 1, [node], expires_in=60).json['reservation']['uuid']

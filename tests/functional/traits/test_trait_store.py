@@ -1,0 +1,107 @@
+"""How the traits of nodes are stored: each write leaves the rows of other nodes and traits alone."""
+
+import pytest
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.db.statements import joined
+from ironic_traits.inventory.traits import trait_store
+from ironic_traits.inventory.traits.trait_store import Hold
+from ironic_traits.matching.sources import Edit, Traits
+from tests.support.providers import golden, moves, provider, put_traits
+from tests.support.trait_edits import edit
+
+AVX, VMX = 'HW_CPU_X86_AVX', 'HW_CPU_X86_VMX'
+
+
+def _write(client, node, source, *names):
+    """Replace the traits that a source holds."""
+    response = client.ask('PUT', f'/v1/nodes/{node}/traits?source={source}', {'traits': list(names)})
+    assert response.status_int == 200, response.text
+    return response.json
+
+
+def _stored(client, node):
+    """Return {trait: [source, …]}, and the vetoed traits."""
+    details = client.get(f'/v1/nodes/{node}/traits?detail=true')
+    holders = {each['trait']: [hold['source'] for hold in each['sources']] for each in details['traits']}
+    return holders, [veto['trait'] for veto in details['vetoes']]
+
+
+@pytest.mark.parametrize('further', ['', 'sources', 'vetoes'])
+def test_foreign_traits(client, further):
+    """A trait that becomes the node's own was foreign only if the node's provider had it."""
+    others = [golden(client)]
+    node = golden(client)
+    others.append(golden(client))
+    if further:
+        _write(client, node, 'a', 'CUSTOM_A', 'CUSTOM_B')
+    if further == 'sources':
+        _write(client, node, 'b', 'CUSTOM_A')
+    if further == 'vetoes':
+        client.ask('DELETE', f'/v1/nodes/{node}/traits/CUSTOM_A')
+    for other in others:
+        put_traits(client, other, ['COMPUTE_NODE', AVX])
+    put_traits(client, node, ['COMPUTE_NODE', VMX])
+    before = provider(client, node)[1]['traits']['traits']
+    with moves(client, node, 0):
+        client.ask('PUT', f'/v1/nodes/{node}/traits/{VMX}')
+    with moves(client, node, 1, traits=sorted([*before, AVX])):
+        client.ask('PUT', f'/v1/nodes/{node}/traits/{AVX}')
+    with moves(client, node, 1, traits=sorted({*before, AVX} - {VMX})):
+        client.ask('DELETE', f'/v1/nodes/{node}/traits/{VMX}')
+    for other in others:
+        assert provider(client, other)[1]['traits']['traits'] == ['COMPUTE_NODE', AVX]
+
+
+def test_only_the_rows_of_a_node_change(client):
+    """Also of the traits that it has in common with others: the rows that are added, promoted, vetoed and removed."""
+    one, other = golden(client), golden(client)
+    for node in (one, other):
+        for source in ('c', 'b', 'a'):
+            _write(client, node, source, 'CUSTOM_A', 'CUSTOM_B')
+    before = {'CUSTOM_A': ['c', 'b', 'a'], 'CUSTOM_B': ['c', 'b', 'a']}, []
+    assert _stored(client, one) == _stored(client, other) == before
+    _write(client, one, 'c', 'CUSTOM_B')
+    assert _stored(client, one) == ({'CUSTOM_A': ['b', 'a'], 'CUSTOM_B': ['c', 'b', 'a']}, [])
+    _write(client, one, 'a', 'CUSTOM_C')
+    assert _stored(client, one) == ({'CUSTOM_A': ['b'], 'CUSTOM_B': ['c', 'b'], 'CUSTOM_C': ['a']}, [])
+    client.ask('DELETE', f'/v1/nodes/{one}/traits/CUSTOM_B')
+    assert _stored(client, one) == ({'CUSTOM_A': ['b'], 'CUSTOM_C': ['a']}, ['CUSTOM_B'])
+    assert _stored(client, other) == before
+    client.ask('DELETE', f'/v1/nodes/{other}/traits/CUSTOM_B')
+    client.ask('DELETE', f'/v1/nodes/{one}/traits/CUSTOM_B/veto')
+    assert (_stored(client, one)[1], _stored(client, other)[1]) == ([], ['CUSTOM_B'])
+
+
+def test_edits_of_some_nodes(client):
+    """They add and remove the traits of these nodes only, also if others have foreign traits."""
+    nodes = [golden(client) for _ in range(4)]
+    for node in nodes:
+        _write(client, node, 'a', 'CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C')
+        put_traits(client, node, ['COMPUTE_NODE'])
+    result = edit(client, add=['CUSTOM_D', 'CUSTOM_E'], remove=['CUSTOM_A', 'CUSTOM_B'], nodes=nodes[1:3])
+    assert (result['matched'], result['changed']) == (2, 2)
+    kept = {name: ['a'] for name in ('CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C')}, []
+    changed = {'CUSTOM_C': ['a'], 'CUSTOM_D': ['operator'], 'CUSTOM_E': ['operator']}, ['CUSTOM_A', 'CUSTOM_B']
+    with_placement = [({**holders, 'COMPUTE_NODE': ['placement']}, vetoes) for holders, vetoes in (kept, changed)]
+    assert [_stored(client, node) for node in nodes] == [with_placement[each] for each in (0, 1, 1, 0)]
+    times = client.get(f'/v1/nodes/{nodes[1]}/traits?detail=true')['traits']
+    assert all(hold['since'] for each in times if each['trait'] != 'COMPUTE_NODE' for hold in each['sources'])
+
+
+@pytest.mark.parametrize('known', [['CUSTOM_A'], []])
+def test_traits_that_are_not_in_their_table(app, client, known):
+    """Nothing is written unless each node gets each trait."""
+    for name in ('one', 'two'):
+        client.node(name=name)
+        client.ask('PUT', f'/v1/nodes/{name}/traits', {'traits': ['CUSTOM_A']})
+        client.ask('DELETE', f'/v1/nodes/{name}/traits')
+    with app.service.read() as connection:
+        ids = connection.scalars(sa.select(tables.nodes.c.id)).all()
+    names = [*known, 'CUSTOM_NOWHERE']
+    after = Traits({name: {'operator': Hold(None, None)} for name in names})
+    writes = trait_store.writes((node_id, Edit(Traits({}), after)) for node_id in ids)
+    with pytest.raises(joined.MissingRows), app.service.write() as connection:
+        joined.execute(connection, writes)
+    assert [client.get(f'/v1/nodes/{name}/traits')['traits'] for name in ('one', 'two')] == [[], []]
