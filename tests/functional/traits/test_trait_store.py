@@ -1,5 +1,7 @@
 """How the traits of nodes are stored: each write leaves the rows of other nodes and traits alone."""
 
+import datetime
+
 import pytest
 import sqlalchemy as sa
 
@@ -28,30 +30,31 @@ def _stored(client, node):
     return holders, [veto['trait'] for veto in details['vetoes']]
 
 
-@pytest.mark.parametrize('further', ['', 'sources', 'vetoes'])
-def test_foreign_traits(client, further):
+def test_foreign_traits(client):
     """A trait that becomes the node's own was foreign only if the node's provider had it."""
     others = [golden(client)]
-    node = golden(client)
+    plain, with_sources, with_veto = (golden(client) for _ in range(3))
     others.append(golden(client))
-    if further:
-        _write(client, node, 'a', 'CUSTOM_A', 'CUSTOM_B')
-    if further == 'sources':
-        _write(client, node, 'b', 'CUSTOM_A')
-    if further == 'vetoes':
-        client.ask('DELETE', f'/v1/nodes/{node}/traits/CUSTOM_A')
+    for source in ('a', 'b'):
+        _write(client, with_sources, source, 'CUSTOM_A')
+    _write(client, with_veto, 'a', 'CUSTOM_A')
+    client.ask('DELETE', f'/v1/nodes/{with_veto}/traits/CUSTOM_A')
     for other in others:
         put_traits(client, other, ['COMPUTE_NODE', AVX])
-    put_traits(client, node, ['COMPUTE_NODE', VMX])
-    before = provider(client, node)[1]['traits']['traits']
-    with moves(client, node, 0):
-        client.ask('PUT', f'/v1/nodes/{node}/traits/{VMX}')
-    with moves(client, node, 1, traits=sorted([*before, AVX])):
-        client.ask('PUT', f'/v1/nodes/{node}/traits/{AVX}')
-    with moves(client, node, 1, traits=sorted({*before, AVX} - {VMX})):
-        client.ask('DELETE', f'/v1/nodes/{node}/traits/{VMX}')
+    for node in (plain, with_sources, with_veto):
+        put_traits(client, node, ['COMPUTE_NODE', VMX])
+        before = provider(client, node)[1]['traits']['traits']
+        with moves(client, node, 0):
+            client.ask('PUT', f'/v1/nodes/{node}/traits/{VMX}')
+        with moves(client, node, 1, traits=sorted([*before, AVX])):
+            client.ask('PUT', f'/v1/nodes/{node}/traits/{AVX}')
+        with moves(client, node, 1, traits=sorted({*before, AVX} - {VMX})):
+            client.ask('DELETE', f'/v1/nodes/{node}/traits/{VMX}')
+        _write(client, node, 'a', 'CUSTOM_B')
     for other in others:
         assert provider(client, other)[1]['traits']['traits'] == ['COMPUTE_NODE', AVX]
+    assert _stored(client, with_sources)[0]['CUSTOM_A'] == ['b']
+    assert _stored(client, with_veto)[1] == ['CUSTOM_A']
 
 
 def test_only_the_rows_of_a_node_change(client):
@@ -105,3 +108,18 @@ def test_traits_that_are_not_in_their_table(app, client, known):
     with pytest.raises(joined.MissingRows), app.service.write() as connection:
         joined.execute(connection, writes)
     assert [client.get(f'/v1/nodes/{name}/traits')['traits'] for name in ('one', 'two')] == [[], []]
+
+
+def test_times_are_stored_like_others(app, client):
+    """Statements that compare times find the holds of several nodes, also those since a whole second."""
+    moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=None)
+    for name in ('one', 'two'):
+        client.node(name=name)
+    client.ask('PUT', '/v1/nodes/one/traits', {'traits': ['CUSTOM_A']})
+    client.ask('DELETE', '/v1/nodes/one/traits')
+    after = Traits({'CUSTOM_A': {'operator': Hold(None, moment)}})
+    with app.service.write() as connection:
+        ids = connection.scalars(sa.select(tables.nodes.c.id)).all()
+        joined.execute(connection, trait_store.writes((node_id, Edit(Traits({}), after)) for node_id in ids))
+        found = sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.since == moment)
+        assert set(connection.scalars(found)) == set(ids)
