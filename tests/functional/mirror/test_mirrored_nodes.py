@@ -113,7 +113,7 @@ def test_allocations_leave_mirrored_nodes_out(far, client):
 
 def test_import_of_allocations(far, app):
     """With claims, only allocations of the instances of the nodes in their cloud are imported."""
-    far.nodes({}, {'number': 1, 'instance_uuid': INSTANCE})
+    far.nodes({}, {'number': 1, 'instance_uuid': INSTANCE}, {'number': 2})
     consumers = [
         Consumer(uuid, 'p', 'u', None, 1, {node: {'CUSTOM_GOLD': 1}})
         for uuid, node in ((OTHER, UUIDS[0]), (INSTANCE, UUIDS[1]))
@@ -122,7 +122,8 @@ def test_import_of_allocations(far, app):
     reason = f'node {UUIDS[0]} does not have it as its instance in its cloud far ([mirror] claims)'
     assert imports.write(*arguments, lambda cloud: cloud == 'far') == {OTHER: reason}
     assert imports.write(*arguments, lambda cloud: cloud == 'near') == {}
-    assert imports.write(*arguments) == {}
+    third = Consumer(UUIDS[7], 'p', 'u', None, 1, {UUIDS[2]: {'CUSTOM_GOLD': 1}})
+    assert imports.write(app.service, [], [third], arguments[-1]) == {}
 
 
 def test_allocations_that_must_be_held_there(far, app, client):

@@ -6,6 +6,7 @@ import datetime
 import pytest
 import sqlalchemy as sa
 
+from ironic_traits import failures
 from ironic_traits.changes import change_feed
 from ironic_traits.changes.change_feed import NODE, RESERVATION, Seen, Token
 from ironic_traits.db import tables
@@ -35,8 +36,24 @@ def news(service, before=None, kind=NODE):
         return change_feed.news(connection, kind, before)
 
 
+def begin(service):
+    """Return the Seen of a reader before any change."""
+    change_feed.number_several(service)
+    return news(service).seen
+
+
+def changed(service, before):
+    """Return the uuids of the nodes that have changed since a Seen, which all readers get."""
+    found = change_feed.since(service, before.token, [NODE], 100)
+    assert not found.has_more
+    uuids = {change.uuid for change in found.changes}
+    assert news(service, before).uuids == uuids
+    return uuids
+
+
 def test_nothing_to_number(service):
     """A request that finds all changes numbered does not write."""
+    before = begin(service)
     record(service)
     assert change_feed.number(service) == 0
     record(service, UUIDS[0])
@@ -44,23 +61,28 @@ def test_nothing_to_number(service):
     with plans.statements() as executed:
         assert change_feed.now(service).number == 1
     assert len(executed) == 1, executed
+    assert changed(service, before) == {UUIDS[0]}
 
 
 def test_batches(service, monkeypatch):
     """A transaction numbers one batch, and a request several. The next one numbers the others."""
+    before = begin(service)
     monkeypatch.setattr(change_feed, 'BATCH', 1)
     record(service, *UUIDS[:12])
     assert change_feed.number(service) == 1
     assert len(stored(service, tables.change_log.c.id)) == 11
     assert [change_feed.now(service).number for _ in range(2)] == [11, 12]
+    assert changed(service, before) == set(UUIDS[:12])
 
 
 def test_objects_of_different_kinds_with_one_uuid(service):
+    before = begin(service)
     for kind in (NODE, RESERVATION, NODE):
         record(service, UUIDS[0], kind=kind)
         change_feed.number(service)
     assert stored(service, tables.changes.c.kind) == [NODE, RESERVATION]
     assert stored(service, tables.changes.c.number) == [2, 3]
+    assert changed(service, before) == {UUIDS[0]}
 
 
 def test_a_few_changes_without_numbers(service):
@@ -69,15 +91,19 @@ def test_a_few_changes_without_numbers(service):
     record(service, *UUIDS[:8])
     change_feed.number_several(service)
     assert len(stored(service, tables.change_log.c.id)) == 8
+    before = news(service).seen
     record(service, UUIDS[8])
     change_feed.number_several(service)
     assert stored(service, tables.change_log.c.id) == []
+    assert changed(service, before._replace(unnumbered=frozenset())) == set(UUIDS[:9])
+    page = change_feed.since(service, before.token, [NODE], 5)
+    assert (len(page.changes), page.has_more, page.token.number) == (5, True, 5)
 
 
 def test_news(service):
     """They are the changes of one kind since the snapshot before, and those that it saw without a number."""
     record(service, UUIDS[0])
-    change_feed.now(service)
+    change_feed.number_several(service)
     record(service, UUIDS[1])
     first = news(service)
     assert (first.uuids, first.seen.token.number, first.seen.unnumbered) == (None, 1, {UUIDS[1]})
@@ -93,6 +119,9 @@ def test_news(service):
     # What was seen without a number may have changed until the snapshot: only its number is older.
     token = second.seen.token
     assert news(service, Seen(token, frozenset(UUIDS[6:7]))).uuids == {UUIDS[4], UUIDS[6]}
+    # A client that follows the feed gets the same.
+    pages = [change_feed.since(service, first.seen.token, [NODE], limit) for limit in (2, 3)]
+    assert [[change.uuid for change in page.changes] for page in pages] == [UUIDS[1:3], [*UUIDS[1:3], UUIDS[4]]]
 
 
 def test_news_of_places_that_are_not_valid(service):
@@ -104,6 +133,11 @@ def test_news_of_places_that_are_not_valid(service):
         number for number in range(7) if news(service, Seen(Token(token.feed, number), frozenset())).uuids is None
     ]
     assert numbers == [0, 1, 5, 6]
+    with pytest.raises(failures.TokenOutdated):
+        change_feed.since(service, token._replace(number=1), [NODE], 10)
+    assert [
+        change.uuid for change in change_feed.since(service, token._replace(number=2), [NODE], 10).changes
+    ] == UUIDS[2:4]
     change_feed.begin_again(service)
     assert news(service, Seen(token, frozenset())).uuids is None
 

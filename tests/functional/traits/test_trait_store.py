@@ -78,19 +78,30 @@ def test_only_the_rows_of_a_node_change(client):
 
 
 def test_edits_of_some_nodes(client):
-    """They add and remove the traits of these nodes only, also if others have foreign traits."""
+    """They change the traits of these nodes only, also if others have the same traits, vetoes and foreign traits."""
     nodes = [golden(client) for _ in range(4)]
     for node in nodes:
-        _write(client, node, 'a', 'CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C')
+        for source in ('b', 'a'):
+            _write(client, node, source, 'CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C', 'CUSTOM_D')
+        client.ask('DELETE', f'/v1/nodes/{node}/traits/CUSTOM_D')
         put_traits(client, node, ['COMPUTE_NODE'])
+    kept = dict.fromkeys(('CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C'), ['b', 'a']) | {'COMPUTE_NODE': ['placement']}
+    assert [_stored(client, node) for node in nodes] == [(kept, ['CUSTOM_D'])] * 4
     result = edit(client, add=['CUSTOM_D', 'CUSTOM_E'], remove=['CUSTOM_A', 'CUSTOM_B'], nodes=nodes[1:3])
     assert (result['matched'], result['changed']) == (2, 2)
-    kept = {name: ['a'] for name in ('CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C')}, []
-    changed = {'CUSTOM_C': ['a'], 'CUSTOM_D': ['operator'], 'CUSTOM_E': ['operator']}, ['CUSTOM_A', 'CUSTOM_B']
-    with_placement = [({**holders, 'COMPUTE_NODE': ['placement']}, vetoes) for holders, vetoes in (kept, changed)]
-    assert [_stored(client, node) for node in nodes] == [with_placement[each] for each in (0, 1, 1, 0)]
-    times = client.get(f'/v1/nodes/{nodes[1]}/traits?detail=true')['traits']
-    assert all(hold['since'] for each in times if each['trait'] != 'COMPUTE_NODE' for hold in each['sources'])
+    new = dict.fromkeys(('CUSTOM_D', 'CUSTOM_E'), ['operator'])
+    changed = {'CUSTOM_C': ['b', 'a'], 'COMPUTE_NODE': ['placement'], **new}
+    stored = (kept, ['CUSTOM_D']), (changed, ['CUSTOM_A', 'CUSTOM_B'])
+    assert [_stored(client, node) for node in nodes] == [stored[each] for each in (0, 1, 1, 0)]
+    details = client.get(f'/v1/nodes/{nodes[1]}/traits?detail=true')['traits']
+    assert all(hold['since'] for each in details if each['trait'] in new for hold in each['sources'])
+    # The later source stays, with the earlier place.
+    edit(client, remove=['CUSTOM_C'], source='b', nodes=nodes[1:3])
+    changed['CUSTOM_C'] = ['a']
+    edit(client, add=['CUSTOM_E'], source='c', nodes=nodes[2:])
+    assert _stored(client, nodes[1]) == stored[1]
+    assert _stored(client, nodes[2]) == ({**changed, 'CUSTOM_E': ['operator', 'c']}, stored[1][1])
+    assert _stored(client, nodes[3]) == ({**kept, 'CUSTOM_E': ['c']}, ['CUSTOM_D'])
 
 
 @pytest.mark.parametrize('known', [['CUSTOM_A'], []])
