@@ -77,7 +77,7 @@ def test_only_the_rows_of_a_node_change(client):
     assert (_stored(client, one)[1], _stored(client, other)[1]) == ([], ['CUSTOM_B'])
 
 
-def test_edits_of_some_nodes(client):
+def test_edits_of_some_nodes(app, client):
     """They change the traits of these nodes only, also if others have the same traits, vetoes and foreign traits."""
     nodes = [golden(client) for _ in range(4)]
     for node in nodes:
@@ -102,6 +102,18 @@ def test_edits_of_some_nodes(client):
     assert _stored(client, nodes[1]) == stored[1]
     assert _stored(client, nodes[2]) == ({**changed, 'CUSTOM_E': ['operator', 'c']}, stored[1][1])
     assert _stored(client, nodes[3]) == ({**kept, 'CUSTOM_E': ['c']}, ['CUSTOM_D'])
+    _check_times(app, [client.node()['uuid'] for _ in range(2)])
+
+
+def _check_times(app, nodes):
+    """Raise AssertionError unless statements that compare times find the holds of nodes since a whole second."""
+    moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=None)
+    after = Traits({'CUSTOM_A': {'operator': Hold(None, moment)}})
+    with app.service.write() as connection:
+        ids = connection.scalars(sa.select(tables.nodes.c.id).where(tables.nodes.c.uuid.in_(nodes))).all()
+        joined.execute(connection, trait_store.writes((node_id, Edit(Traits({}), after)) for node_id in ids))
+        found = sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.since == moment)
+        assert set(connection.scalars(found)) == set(ids)
 
 
 @pytest.mark.parametrize('known', [['CUSTOM_A'], []])
@@ -119,18 +131,3 @@ def test_traits_that_are_not_in_their_table(app, client, known):
     with pytest.raises(joined.MissingRows), app.service.write() as connection:
         joined.execute(connection, writes)
     assert [client.get(f'/v1/nodes/{name}/traits')['traits'] for name in ('one', 'two')] == [[], []]
-
-
-def test_times_are_stored_like_others(app, client):
-    """Statements that compare times find the holds of several nodes, also those since a whole second."""
-    moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=None)
-    for name in ('one', 'two'):
-        client.node(name=name)
-    client.ask('PUT', '/v1/nodes/one/traits', {'traits': ['CUSTOM_A']})
-    client.ask('DELETE', '/v1/nodes/one/traits')
-    after = Traits({'CUSTOM_A': {'operator': Hold(None, moment)}})
-    with app.service.write() as connection:
-        ids = connection.scalars(sa.select(tables.nodes.c.id)).all()
-        joined.execute(connection, trait_store.writes((node_id, Edit(Traits({}), after)) for node_id in ids))
-        found = sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.since == moment)
-        assert set(connection.scalars(found)) == set(ids)
