@@ -92,12 +92,14 @@ class _Runner:
         return set().union(*(self._by_line[mutant.module].get(line, ()) for line in mutant.lines))
 
     def _chosen(self, mutant):
-        """Return the tests of a mutant. Those that execute most of its module come first."""
-        tests, of_module = self._contexts(mutant), self._by_line[mutant.module]
+        """Return the tests of a mutant: first those that execute its lines, and then those with most of its module."""
+        of_lines, of_module = self._contexts(mutant), self._by_line[mutant.module]
         numbers = collections.Counter(itertools.chain.from_iterable(of_module.values()))
-        if '' in tests or 0 < len(tests) < _FEW:
-            tests = numbers.keys()
-        ordered = sorted(tests & self._seconds.keys(), key=lambda test: (-numbers[test], self._seconds[test]))
+        tests = numbers.keys() if '' in of_lines or 0 < len(of_lines) < _FEW else of_lines
+        order = {
+            test: (test not in of_lines, -numbers[test], self._seconds[test]) for test in tests & self._seconds.keys()
+        }
+        ordered = sorted(order, key=order.get)
         sums = itertools.accumulate(_SETUP + self._seconds[test] for test in ordered)
         return [test for test, total in zip(ordered, sums, strict=True) if total <= self._budget]
 
