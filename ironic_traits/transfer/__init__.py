@@ -2,7 +2,7 @@
 
 The format extends that of ``baremetal create``. A document has ``nodes``, each with its ``traits``, ``ports``,
 ``portgroups`` (and their ``ports``), ``volume_connectors`` and ``volume_targets``. It also has ``chassis``, which may
-contain ``nodes``::
+contain ``nodes``, and ``traits``: what operators say about traits (``transfer.catalogue``)::
 
     {"nodes": [{"name": "rack1-1", "driver": "fake-hardware", "resource_class": "gold",
                 "traits": ["CUSTOM_FAST"], "ports": [{"address": "52:54:00:cf:2d:31"}]}]}

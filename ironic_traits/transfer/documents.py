@@ -15,7 +15,7 @@ from ironic_traits.matching.sources import OPERATOR, is_reserved
 from ironic_traits.matching.traits import is_trait
 from ironic_traits.resources import CHASSIS, NODES
 from ironic_traits.resources.fields import Resource
-from ironic_traits.transfer import sources
+from ironic_traits.transfer import catalogue, sources
 from ironic_traits.uuids import canonical
 
 #: States of a node, which no request of the API sets directly.
@@ -77,7 +77,7 @@ def masked(document: Mapping[str, Any]) -> list[str]:
 
 def summary(document: Mapping[str, Any]) -> str:
     """Return the numbers of items in an exported document, as '3 nodes, 2 ports'."""
-    counts = collections.Counter({key: len(document.get(key, ())) for key in ('nodes', 'chassis')})
+    counts = collections.Counter({key: len(document.get(key, ())) for key in ('nodes', 'chassis', 'traits')})
     for node in document.get('nodes', ()):
         counts.update({noun.name: len(node.get(noun.name, ())) for noun in NODES.children})
     names = (key if number != 1 or key == 'chassis' else key[:-1] for key, number in counts.items())
@@ -107,7 +107,7 @@ def resource_classes(document_units: Iterable[Unit]) -> set[str]:
 
 
 def units(document: Any) -> list[Unit]:
-    """Return the chassis of a document, then its nodes, each with its children.
+    """Return the traits of a document, then its chassis, then its nodes, each with its children.
 
     :returns: [(noun, item), …].
     :raises Invalid: the document is invalid; the exception has all its problems.
@@ -136,8 +136,11 @@ class _Reader:
 
     def read(self, document: Any) -> list[Unit]:
         if not isinstance(document, dict):
-            raise Invalid([Problem((), "A document is an object with the lists 'nodes' and 'chassis'.")])
-        self._check_keys((), None, document, ('nodes', 'chassis'), 'a document')
+            raise Invalid([Problem((), "A document is an object with the lists 'nodes', 'chassis' and 'traits'.")])
+        self._check_keys((), None, document, ('nodes', 'chassis', 'traits'), 'a document')
+        traits_of_catalogue = list(self._items(document, catalogue.TRAITS, ()))
+        for where, item in traits_of_catalogue:
+            self._check_trait(where, item)
         entries, nodes = [], list(self._items(document, NODES, ()))
         for where, item in self._items(document, CHASSIS, ()):
             self._check_chassis(where, item)
@@ -151,9 +154,11 @@ class _Reader:
         if self._problems:
             raise Invalid(self._problems)
         chassis = [(noun, item) for _, noun, item in entries if noun is CHASSIS]
-        return chassis + [
-            (NODES, node) for node in _parents_first([item for _, noun, item in entries if noun is NODES])
-        ]
+        return (
+            [(catalogue.TRAITS, item) for _, item in traits_of_catalogue]
+            + chassis
+            + [(NODES, node) for node in _parents_first([item for _, noun, item in entries if noun is NODES])]
+        )
 
     def _add_problem(self, where: Where, item: Item | None, sentence: str) -> None:
         name = ident(item) if item else None
@@ -193,6 +198,11 @@ class _Reader:
         for each in noun.children if noun is not CHASSIS else ():
             for below, child in self._items(item, each, where, top):
                 self._check(each, below, top, child)
+
+    def _check_trait(self, where: Where, item: Item) -> None:
+        self._check_keys(where, item, item, ('name', *catalogue.NOTES), 'a trait')
+        if sentence := catalogue.problem(item):
+            self._add_problem(where, item, sentence)
 
     def _check_chassis(self, where: Where, item: Item) -> None:
         self._check(CHASSIS, where, item, item)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ironic_traits.resources import CHASSIS, NODES
 from ironic_traits.resources.fields import Resource
-from ironic_traits.transfer import sources
+from ironic_traits.transfer import catalogue, sources
 from ironic_traits.transfer.api_client import ApiClient
 from ironic_traits.transfer.documents import MASK, REASON, STATES, Item, fields
 
@@ -39,7 +39,10 @@ def export(client: ApiClient, mirrored: bool = False) -> Export:
         'nodes': [],
     }
     left_out = 0
-    sources_of_nodes = _sources(client)
+    # Ironic has no catalogue, and its response to an unknown field is 500.
+    has_additions = 'ironic_traits_version' in client.ask('GET', '/')
+    document['traits'] = list(catalogue.exported(client)) if has_additions else []
+    sources_of_nodes = _sources(client) if has_additions else {}
     for node in client.pages('/v1/nodes', 'nodes', {'detail': 'true'} | client.everything):
         # Only mirrored nodes show their origin.
         if not mirrored and node.get('origin'):
@@ -56,9 +59,6 @@ def export(client: ApiClient, mirrored: bool = False) -> Export:
 
 def _sources(client: ApiClient) -> dict[str, dict[str, Any]]:
     """Return what documents say about the sources of the nodes' traits, {node uuid: {key: value}}."""
-    if 'ironic_traits_version' not in client.ask('GET', '/'):
-        # Ironic, whose response to an unknown field is 500.
-        return {}
     nodes = client.pages('/v1/nodes', 'nodes', {'fields': 'uuid,trait_sources'} | client.everything)
     return {node['uuid']: sources.exported(node['trait_sources']) for node in nodes}
 

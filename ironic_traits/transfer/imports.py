@@ -9,7 +9,7 @@ from ironic_traits.deploy.states import PROTECTABLE
 from ironic_traits.resources.fields import Resource
 from ironic_traits.resources.nodes import NODES
 from ironic_traits.resources.values import differ
-from ironic_traits.transfer import differences
+from ironic_traits.transfer import catalogue, differences
 from ironic_traits.transfer.api_client import ApiClient
 from ironic_traits.transfer.documents import REASON, STATES, TRAITS, Item, Unit, ident
 from ironic_traits.transfer.node_traits import TraitWriter
@@ -58,6 +58,11 @@ class Importer:
 
         :raises ironic_traits.client.Failed: the service refuses a request; the effect of earlier requests stays.
         """
+        if noun is catalogue.TRAITS:
+            result, lines = catalogue.write(self._client, item)
+            self.counts[noun.name, result] += 1
+            self.changes += lines
+            return
         existing = self._client.find(path(noun, item))
         # A name may also be that of a collection (GET /v1/nodes/detail), whose document has no uuid.
         self._import(noun, item, existing if existing and 'uuid' in existing else None, {}, None)

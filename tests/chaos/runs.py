@@ -108,8 +108,10 @@ def tracebacks(logs):
 
     :param logs: text.
     """
-    _, *rest = logs.split(_TRACEBACK)
-    return [f'{len(rest)} tracebacks in the logs. The first one: {rest[0][:3000]}'] if rest else []
+    before, *rest = logs.split(_TRACEBACK)
+    # The line before it says who has logged it.
+    line = before.rstrip().rpartition('\n')[2]
+    return [f'{len(rest)} tracebacks in the logs. The first one: {line}\n{rest[0][:3000]}'] if rest else []
 
 
 def run_broken_order(server, path, name, seed='broken'):

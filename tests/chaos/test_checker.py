@@ -57,6 +57,7 @@ def test_tracebacks_are_problems():
     assert runs.tracebacks('ERROR: no') == []
     [problem] = runs.tracebacks('x\nTraceback (most recent call last):\n  File "a"\nValueError: 1\n')
     assert 'ValueError: 1' in problem
+    assert 'The first one: x\n' in problem
 
 
 def test_the_page_has_the_results_of_the_last_runs():

@@ -11,7 +11,9 @@ from ironic_traits.transfer import documents, files
 INVALID = {
     'nodes: [': 'while parsing',
     '[]': 'A document is an object',
-    'racks: []': "racks: 'racks' is not a field of a document. Its fields are: chassis, nodes.",
+    'traits: [{name: GPU}]': "traits[0] (GPU): needs the name of a trait as its 'name', not 'GPU'.",
+    'traits: [{name: CUSTOM_A, text: a}]': "traits[0].text (CUSTOM_A): 'text' is not a field of a trait.",
+    'racks: []': "racks: 'racks' is not a field of a document. Its fields are: chassis, nodes, traits.",
     'nodes: {}': 'nodes: must be a list',
     'nodes: [1]': 'nodes[0]: must be an object',
     'nodes: [{driver: fake-hardware}]': 'nodes[0]: a node needs a uuid or a name',

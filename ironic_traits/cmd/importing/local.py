@@ -67,6 +67,8 @@ class LocalClient(Client):
         self._service = service
         service.read, service.write = database.read, database.write
         service.writers.forget()
+        # The change of an exclusive trait is not in use before the commit, so its request need not wait for that.
+        service.noted_traits.seconds = 0
         self.context = Context(service, BARE_METAL, int(VERSION.partition('.')[2]), base='')
         self._cache: dict[Any, Any] = {}
 

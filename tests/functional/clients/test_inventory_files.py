@@ -46,6 +46,9 @@ nodes:
   instance_uuid: a8b2c1c0-0000-4000-8000-000000000001
   maintenance: true
   maintenance_reason: fan
+traits:
+- {{name: CUSTOM_FAST, description: Two NVMe disks, exclusive: true}}
+- {{name: HW_CPU_X86_VMX, retired: true, replaced_by: CUSTOM_VMX}}
 """
 
 
@@ -67,11 +70,12 @@ def exported(url):
 def test_import_of_a_rack(database_url, client, file):
     rack = file(RACK)
     lists = {'chassis': 1, 'nodes': 3, 'portgroups': 1, 'ports': 3, 'volume_connectors': 1, 'volume_targets': 1}
-    counts = ''.join(f'{name}: {number} {{0}}\n' for name, number in lists.items())
+    lines = [f'{name}: {number} {{0}}\n' for name, number in lists.items()]
+    counts = ''.join([*lines[:4], 'traits: 2 {1}\n', *lines[4:]])
     undone = 'This was a dry run: nothing was imported.\n'
-    assert manage(database_url, 'import', '--dry-run', rack).endswith(counts.format('created') + undone)
+    assert manage(database_url, 'import', '--dry-run', rack).endswith(counts.format('created', 'changed') + undone)
     assert client.get('/v1/nodes')['nodes'] == []
-    assert manage(database_url, 'import', rack) == done(shown(database_url), counts.format('created'), rack)
+    assert manage(database_url, 'import', rack) == done(shown(database_url), counts.format('created', 'changed'), rack)
     one, two = (client.get(f'/v1/nodes/{name}') for name in ('one', 'two'))
     assert (one['traits'], one['provision_state'], one['power_state']) == (
         ['CUSTOM_FAST', 'HW_CPU_X86_VMX'],
@@ -90,7 +94,10 @@ def test_import_of_a_rack(database_url, client, file):
     assert client.get('/v1/nodes/in-chassis')['chassis_uuid'] == CHASSIS
     inventory = client.placement('GET', f'/resource_providers/{one["uuid"]}/inventories').json['inventories']
     assert inventory['CUSTOM_GOLD']['reserved'] == 0
-    assert manage(database_url, 'import', rack) == done(shown(database_url), counts.format('same'), rack)
+    assert manage(database_url, 'import', rack) == done(shown(database_url), counts.format('same', 'same'), rack)
+    fast, vmx = (client.get(f'/v1/traits/{name}') for name in ('CUSTOM_FAST', 'HW_CPU_X86_VMX'))
+    assert (fast['description'], fast['exclusive'], fast['retired']) == ('Two NVMe disks', True, False)
+    assert (vmx['exclusive'], vmx['retired'], vmx['replaced_by']) == (False, True, 'CUSTOM_VMX')
 
 
 def test_import_changes_only_what_the_document_names(database_url, client, file):
