@@ -52,6 +52,8 @@ def writes(client, available):
         *((rule, 'PATCH', rule, change('description', str(step))) for step in (1, 2)),
         *((allocation, 'PATCH', allocation, change('name', f'a{step}')) for step in (1, 2)),
         *(('/v1/traits/CUSTOM_X', 'PUT', '/v1/traits/CUSTOM_X', {'description': str(step)}) for step in (1, 2)),
+        ('/v1/traits/CUSTOM_X', 'PATCH', '/v1/traits/CUSTOM_X', {'retired': True}),
+        ('/v1/traits/CUSTOM_X', 'PATCH', '/v1/traits/CUSTOM_X', {'exclusive': True}),
         *((node, 'PATCH', node, change('extra', {'step': step})) for step in (1, 2)),
         (node, 'PUT', f'{node}/maintenance', {'reason': 'fan'}),
         (node, 'DELETE', f'{node}/maintenance', None),
@@ -97,6 +99,7 @@ def test_any_tag(client):
     assert client.ask('PUT', '/v1/nodes/two/traits', {'traits': []}, headers=headers).status_int == 404
     response = client.ask('PUT', '/v1/traits/CUSTOM_NEW', {'description': 'new'}, headers=headers)
     assert (response.status_int, 'There is no /v1/traits/CUSTOM_NEW yet' in message(response)) == (412, True)
+    assert client.ask('PATCH', '/v1/traits/CUSTOM_NEW', {'retired': True}, headers=headers).status_int == 404
     assert client.ask('GET', '/v1/traits/CUSTOM_NEW').status_int == 404
 
 
