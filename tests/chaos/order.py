@@ -61,7 +61,7 @@ class Round:
     def __init__(self, ask, name, seed, kinds=KINDS, expires=True):
         # A reservation that a request for two instances finds may expire before the request has held the other node.
         self._kinds = {kind: kinds[kind] for kind in kinds if not (expires and kind == 'reserve_two')}
-        self._seed, self._expires = seed, expires
+        self._ask, self._seed, self._expires = ask, seed, expires
         self._instances = [str(uuid.uuid4()) for _ in range(INSTANCES)]
         self._send = Calls(ask, make_nodes(ask, NODES, name), name)
         self._reservations, self.calls = ['00000000-0000-4000-8000-000000000000'], []
@@ -78,6 +78,11 @@ class Round:
                 self._call('end', kind, {'node': node})
         for kind in ('read_nodes', 'read_reservations'):
             self._call('end', kind, {})
+
+    def end(self):
+        """End the reservations, because ``read_reservations`` reads one page of those of all rounds."""
+        for reservation in self._reservations[1:]:
+            self._ask('DELETE', f'/v1/reservations/{reservation}')
 
     def violation(self):
         """Return the calls of the shortest history that is not linearizable; [] if there is none."""
@@ -174,6 +179,7 @@ class Orders:
         name, expires = f'{self._name}{self.rounds}', self._expires and self.rounds % 2 == 0
         one = Round(self._ask, name, f'{self._seed}-{self.rounds}', self._kinds, expires)
         one.run(clients, number)
+        one.end()
         self.counts.update(call.kind for call in one.calls)
         if found := one.violation():
             self.problems.append('\n'.join(['no order explains these calls:', *map(str, found)]))
