@@ -1,5 +1,6 @@
 """Conditions on providers that they have traits: required ones, and no forbidden ones."""
 
+import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -45,7 +46,8 @@ def existing_holders(connection: sa.Connection, trait_names: Collection[str]) ->
     """Return who has those of some traits that exist; parameters and result as for ``holders``."""
     if not trait_names:
         return {}
-    rows = connection.execute(HOLDERS.where(tables.traits.c.name.in_(sorted(trait_names))))
+    statement = select_holders(connection.dialect.name)
+    rows = connection.execute(statement.where(tables.traits.c.name.in_(sorted(trait_names))))
     return {name: Holders(*values) for name, *values in rows}
 
 
@@ -57,17 +59,23 @@ def _is_any(statement: sa.Select) -> Condition:
     return statement.limit(1).scalar_subquery().is_not(None)
 
 
-#: SELECT of the name of a trait, and of its Holders.
-HOLDERS = sa.select(
-    tables.traits.c.name,
-    tables.traits.c.id,
-    _is_any(sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait == tables.traits.c.name)),
-    _is_any(
-        sa.select(tables.resource_provider_traits.c.resource_provider_id).where(
-            tables.resource_provider_traits.c.trait_id == tables.traits.c.id
-        )
-    ),
-)
+@functools.cache
+def select_holders(dialect: str) -> sa.Select:
+    """Return the SELECT of the name of a trait, and of its Holders."""
+
+    def is_any(holder: sa.Column, condition: Condition) -> Condition:
+        if dialect == 'postgresql':
+            # It would read the whole table for a trait without holders: it expects to find one after a few rows.
+            return sa.select(sa.func.min(holder)).where(condition).scalar_subquery().is_not(None)
+        return _is_any(sa.select(holder).where(condition))
+
+    own, foreign, traits = tables.node_traits.c, tables.resource_provider_traits.c, tables.traits.c
+    return sa.select(
+        traits.name,
+        traits.id,
+        is_any(own.node_id, own.trait == traits.name),
+        is_any(foreign.resource_provider_id, foreign.trait_id == traits.id),
+    )
 
 
 def conditions(

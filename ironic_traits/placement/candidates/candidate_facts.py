@@ -74,8 +74,9 @@ def _statement(dialect: str, has_traits: bool) -> sa.CompoundSelect:
     ]
     if has_traits:
         of_trait = tables.traits.c.name.in_(sa.bindparam('traits'))
-        name, *rest = trait_conditions.HOLDERS.selected_columns
-        parts.append(trait_conditions.HOLDERS.with_only_columns(name, _kind(_TRAIT), *rest).where(of_trait))
+        holders = trait_conditions.select_holders(dialect)
+        name, *rest = holders.selected_columns
+        parts.append(holders.with_only_columns(name, _kind(_TRAIT), *rest).where(of_trait))
     return sa.union_all(*parts)
 
 

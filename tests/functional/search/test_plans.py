@@ -4,7 +4,9 @@ The tests count rows. ``benchmarks`` measures time.
 """
 
 import pytest
+import sqlalchemy as sa
 
+from ironic_traits.db import tables
 from tests.support import plans, servers
 from tests.support.client import Client
 from tests.support.service import make_app, upgraded
@@ -145,3 +147,27 @@ def test_a_long_list_of_providers(large):
     assert len(set(uuids)) == len(uuids) == NODES // 10 + 1
     assert uuids[2:] == sorted(uuids[2:])
     assert all(provider['name'] == provider['root_provider_uuid'] == provider['uuid'] for provider in providers)
+
+
+@pytest.mark.parametrize('kind', servers.SERVERS)
+def test_a_trait_that_no_node_has(kind):
+    """To find that out takes no scan of the traits of all nodes, although these are few names."""
+    if not servers.SERVERS[kind].installed():
+        pytest.skip('left out')
+    server = servers.SERVERS[kind]()
+    try:
+        server.start()
+        with make_app(upgraded(server.create('few'))) as application:
+            plans.fill(application, 20_000)
+            with application.service.write() as connection:
+                connection.execute(sa.delete(tables.node_traits).where(tables.node_traits.c.trait != 'CUSTOM_A_0'))
+                connection.exec_driver_sql(
+                    'ANALYZE node_traits' if kind == 'postgresql' else 'ANALYZE TABLE node_traits'
+                )
+            with plans.statements() as executed:
+                path = '/allocation_candidates?resources=CUSTOM_GOLD:1&limit=5&required=!HW_GPU_API_DXVA'
+                assert Client(application).placement('GET', path).status_int == 200
+            rows = plans.rows_read(application.service, executed)
+            assert rows['node_traits'] < 100, rows
+    finally:
+        server.stop()
