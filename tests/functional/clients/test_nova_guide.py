@@ -12,6 +12,7 @@ from tests.support.service import ForkedServer
 
 home = test_readme.home
 SPECS = {'resources:CUSTOM_GPU': '1'} | {f'resources:{name}': '0' for name in ('VCPU', 'MEMORY_MB', 'DISK_GB')}
+FLAVORS = {'metal.gpu': SPECS, 'metal.gpu.paid': SPECS | {'trait:CUSTOM_GPU': 'required'}}
 #: The endpoints without a catalog.
 CLOUD = """
 clouds:
@@ -33,7 +34,7 @@ def send(url, document, method='POST', kind='application/json'):
 
 @contextlib.contextmanager
 def cloud(home, baremetal):
-    """Run Glance and nova with an image and a flavor during the block, and provide the file for OS_CLOUD."""
+    """Run Glance and nova with an image and flavors during the block, and provide the file for OS_CLOUD."""
     folders = {name: home / name for name in ('glance', 'nova')}
     for folder in folders.values():
         folder.mkdir()
@@ -43,9 +44,10 @@ def cloud(home, baremetal):
         path = f'{images}/v2/images'
         send(f'{path}/{send(path, image)["id"]}/file', b'an image', 'PUT', 'application/octet-stream')
         with peer('tests.support.nova_cloud', folders['nova'], free_port()) as compute:
-            flavor = {'name': 'metal.gpu', 'ram': 1, 'vcpus': 1, 'disk': 1}
-            uuid = send(f'{compute}/v2.1/flavors', {'flavor': flavor})['flavor']['id']
-            send(f'{compute}/v2.1/flavors/{uuid}/os-extra_specs', {'extra_specs': SPECS})
+            for name, specs in FLAVORS.items():
+                flavor = {'name': name, 'ram': 1, 'vcpus': 1, 'disk': 1}
+                uuid = send(f'{compute}/v2.1/flavors', {'flavor': flavor})['flavor']['id']
+                send(f'{compute}/v2.1/flavors/{uuid}/os-extra_specs', {'extra_specs': specs})
             file = home / 'clouds.yaml'
             file.write_text(CLOUD.format(baremetal=baremetal, compute=f'{compute}/v2.1', image=images))
             yield file
