@@ -22,7 +22,7 @@ from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import clock
 from ironic_traits.inventory.core import history, node_filters, node_providers
-from ironic_traits.inventory.core.eligibility import LIVE, OF_NODE
+from ironic_traits.inventory.core.eligibility import OF_NODE
 from ironic_traits.inventory.holds import free_nodes, mirror_claims
 from ironic_traits.inventory.holds.free_nodes import NodeChoice
 from ironic_traits.inventory.holds.group_holds import GroupChoice
@@ -90,7 +90,7 @@ def _hold_once(
             if begin.is_held or any(node.has_expired for node in nodes):
                 _settle(connection, nodes, rest)
             new = _insert(context, connection, dict(zip(rest, nodes, strict=True)), expiry)
-            _check_kept(connection, held.values())
+            _check_kept(context, connection, held.values())
             held |= new
             context.service.places.set(node_request, max(node.id for node in nodes))
         return Reservations([held[instance] for instance in instances], bool(rest))
@@ -158,15 +158,19 @@ def _check_held(
                 raise held_elsewhere(row.instance_uuid, row.node_uuid, row.seen, why)
 
 
-def _check_kept(connection: sa.Connection, held: Collection[sa.Row]) -> None:
-    """Raise Lost unless reservations that were read live until the commit: new ones may have got their nodes.
+def _check_kept(context: Context, connection: sa.Connection, held: Collection[sa.Row]) -> None:
+    """Raise Lost unless reservations that were read live until the commit, and their instances are on no node.
+
+    Otherwise, new reservations may have got their nodes, or the request is to be refused.
 
     :param held: rows from ``_held_by``.
     """
     if held:
         of_held = tables.reservations.c.uuid.in_([row.uuid for row in held])
-        live = sa.select(tables.reservations.c.id).where(of_held, LIVE).with_for_update()
-        if len(connection.execute(live).all()) < len(held):
+        on_node = sa.and_(tables.nodes.c.instance_uuid.is_not(None), *mirror_claims.beyond(context))
+        live = sa.select(tables.reservations.c.id).join(tables.nodes, OF_NODE).where(of_held, ~on_node)
+        # To wait for a locked node could end in a deadlock. Who has locked it may put the instance on it.
+        if len(connection.execute(live.with_for_update(skip_locked=True)).all()) < len(held):
             raise free_nodes.Lost
 
 

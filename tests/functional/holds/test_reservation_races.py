@@ -106,6 +106,25 @@ def test_a_reservation_ends_during_a_request_for_it_and_another_one(database_url
     }
 
 
+def test_an_instance_comes_to_its_node_during_a_request_for_it_and_another_one(database_url, client, monkeypatch):
+    """The request is refused, as it would be afterwards. It does not reserve a node for the other one."""
+    if database_url.startswith('sqlite'):
+        pytest.skip('its writers take turns')
+    nodes = [available_of(client, 'gold') for _ in range(2)]
+    assert reserve(client, 1, nodes[0]).status_int == 201
+
+    def held_by(*arguments, original=reserve_module._held_by):
+        held = original(*arguments)
+        patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}]
+        assert client.ask('PATCH', f'/v1/nodes/{nodes[0]}', patch).status_int == 200
+        return held
+
+    monkeypatch.setattr(reserve_module, '_held_by', held_by)
+    answer = client.ask('POST', PATH, {'instance_uuids': [instance(1), instance(2)], 'required': []})
+    assert answer.status_int == 409, answer.text
+    assert instance(2) not in [each['instance_uuid'] for each in client.get(PATH)['reservations']]
+
+
 @pytest.mark.parametrize('is_listed', [True, False])
 @pytest.mark.parametrize('expires', [True, False])
 def test_a_reservation_of_the_instance_ends_during_a_request(database_url, client, monkeypatch, is_listed, expires):
