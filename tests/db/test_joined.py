@@ -21,7 +21,7 @@ from tests.support.service import make_conf
 _TRAIT = sa.bindparam('trait')
 _NOTE = (
     sa.insert(tables.trait_notes)
-    .values(trait=_TRAIT, description=sa.bindparam('text'), retired=False, updated_at=now())
+    .values(trait=_TRAIT, description=sa.bindparam('text'), retired=False, exclusive=False, updated_at=now())
     .inline()
 )
 
