@@ -106,6 +106,9 @@ def check(
             continue
         if instances is None:
             holders, instances = _reserved(connection, by_id, provider_ids), _instances(connection, by_id, provider_ids)
+            # Read again: a reservation that has expired since the first time holds nothing, and still counts there.
+            current = inventories(connection, providers)
+            row = current[provider_id, class_id]
         used = _used_by_others(row, provider, holders, demand)
         after = used + sums[provider_id, class_id]
         allowed = int(before[provider_id, class_id].used)

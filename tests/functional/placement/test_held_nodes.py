@@ -1,12 +1,15 @@
 """Reserved nodes in Placement, on each database."""
 
 import concurrent.futures
+import datetime
+import time
 
 import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.inventory.holds import reservations
+from ironic_traits.placement import allocation_checks
 from tests.support.concurrency import at_once
 from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provider
 from tests.support.reservations import available, expire, instance, reserve
@@ -20,6 +23,22 @@ def test_reserved_node_stays_held_beside_other_allocations(client):
     assert provider(client, held)[1]['usages'] == {'usages': {GOLD: 1}}
     assert free(client) == []
     assert allocate(client, 2, held).status_int == 409
+
+
+def test_a_reservation_expires_during_the_allocation_of_its_node(client, monkeypatch):
+    """Its instance gets the node, because no other one holds it."""
+    node = golden(client)
+    end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=1)
+    assert reserve(client, 1, [node], expires_at=end.isoformat()).status_int == 201
+
+    def reserved(*arguments, original=allocation_checks._reserved):
+        # The usage was read before, with the reservation.
+        while datetime.datetime.now(datetime.UTC) <= end:
+            time.sleep(0.01)
+        return original(*arguments)
+
+    monkeypatch.setattr(allocation_checks, '_reserved', reserved)
+    assert allocate(client, 1, node).status_int == 204
 
 
 def generations(client, node):
