@@ -51,6 +51,11 @@ class TraitClauses:
         return failed | (carried >> self._shift & self._forbidden) << self._shift + len(self._any)
 
 
+def is_shown(clause: str, rejected: int) -> bool:
+    """Whether an explanation has a clause: exclusive traits that reject nothing are left out."""
+    return bool(rejected) or not clause.startswith(EXCLUSIVE.name)
+
+
 @dataclasses.dataclass(frozen=True)
 class Explanation:
     """How many nodes fail which clauses.
@@ -83,7 +88,7 @@ class Explanation:
         return [
             {'clause': name, 'rejected': rejected[bit], 'rejected_only': self.failing[1 << bit]}
             for bit, name in enumerate(self.clauses)
-            if rejected[bit] or not name.startswith(EXCLUSIVE.name)
+            if is_shown(name, rejected[bit])
         ]
 
     def _rejected(self) -> list[int]:

@@ -118,10 +118,13 @@ class DriftController(Resource):
         flavors, sentences = capacity.read_flavors(context, grant, fields)
         images = _images(context, node_selection.names(fields, 'images'))
         ignored = [f'Image {name}: {sentence}' for name, request in images.items() for sentence in request.warnings]
-        exclusive = context.service.noted_traits.exclusive(context).union(fields.get('exclusive', ()))
+        changed = []
+        if 'exclusive' in fields:
+            exclusive = context.service.noted_traits.exclusive(context).union(fields['exclusive'])
+            changed = drift.changed_flavors(context, grant, flavors, exclusive)
         return {
             **drift.find(context, grant, flavors, images)._asdict(),
-            'changed_flavors': drift.changed_flavors(context, grant, flavors, exclusive),
+            'changed_flavors': changed,
             'warnings': [*sentences, *ignored],
         }
 

@@ -27,8 +27,7 @@ from ironic_traits.inventory.search import node_sets
 from ironic_traits.inventory.search.index_nodes import Figures, Nodes
 from ironic_traits.inventory.search.node_index import View
 from ironic_traits.matching import bitsets
-from ironic_traits.matching.explanations import MAX_LISTED, Explanation
-from ironic_traits.matching.traits import EXCLUSIVE
+from ironic_traits.matching.explanations import MAX_LISTED, Explanation, is_shown
 from ironic_traits.placement import inventory_usage
 from ironic_traits.placement.candidates import candidate_search, tree_relaxations
 from ironic_traits.placement.candidates.candidate_requests import CandidateGroup, CandidateRequest
@@ -318,7 +317,7 @@ def _of_trees(search: Search) -> CandidateExplanation:
     shown = [
         {'clause': name, 'rejected': number, 'rejected_only': count(1 << bit) - matched}
         for bit, (name, number) in enumerate(zip(names, rejected, strict=True))
-        if number or not name.startswith(EXCLUSIVE.name)
+        if is_shown(name, number)
     ]
     relaxations = [] if matched else _relaxations(trees)
     listed = [
