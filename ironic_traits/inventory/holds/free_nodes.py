@@ -161,9 +161,10 @@ class NodeChoice:
 
     def finds(self, connection: sa.Connection, instance: str) -> bool:
         """Whether there is a node that can be held for an instance, which has none yet."""
-        on_node = sa.exists().where(tables.nodes.c.instance_uuid == instance)
-        reserved = sa.exists().where(tables.reservations.c.instance_uuid == instance, LIVE)
-        if connection.scalar(sa.select(sa.or_(on_node, reserved))):
+        # Locked, so that what it has does not end before the allocation is visible.
+        on_node = sa.select(tables.nodes.c.id).where(tables.nodes.c.instance_uuid == instance)
+        reserved = sa.select(tables.reservations.c.id).where(tables.reservations.c.instance_uuid == instance, LIVE)
+        if any(connection.scalar(each.with_for_update(read=True)) for each in (on_node, reserved)):
             return False
         try:
             self._find(connection, [instance], eligibility.eligible_for(instance), ())

@@ -1,11 +1,13 @@
 """Invariant 1 under concurrent requests of all kinds, on each database: a node has at most one holder."""
 
 import itertools
+import threading
 
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.inventory.holds import allocate as allocate_module
+from ironic_traits.inventory.holds.free_nodes import NodeChoice
 from tests.support.concurrency import at_once
 from tests.support.providers import GOLD, allocate, golden
 from tests.support.reservations import PATH, instance, reserve
@@ -171,3 +173,28 @@ def test_a_name_at_once(clients):
 
     assert sorted(at_once(clients, take)) == [201] + [409] * (len(clients) - 1)
     assert len(clients[0].get('/v1/nodes?associated=false')['nodes']) == len(nodes) - 1
+
+
+def test_an_allocation_that_a_reservation_refuses_is_visible_before_that_ends(client, monkeypatch):
+    """Who has deleted the reservation then finds the allocation in the state "error"."""
+    first, second = golden(client), golden(client)
+    uuid = reserve(client, 1, [first]).json['reservation']['uuid']
+    shown = []
+
+    def delete():
+        assert client.ask('DELETE', f'{PATH}/{uuid}').status_int == 204
+        shown.append(client.ask('GET', f'{ALLOCATIONS}/{instance(1)}').status_int)
+
+    deletion = threading.Thread(target=delete)
+
+    def finds(*arguments, original=NodeChoice.finds):
+        found = original(*arguments)
+        deletion.start()
+        # It waits for the allocation. If it does not, it is over by then.
+        deletion.join(1)
+        return found
+
+    monkeypatch.setattr(NodeChoice, 'finds', finds)
+    assert request(client, 1, second).json['state'] == 'error'
+    deletion.join()
+    assert shown == [200]
