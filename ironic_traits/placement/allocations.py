@@ -17,6 +17,7 @@ from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import now
+from ironic_traits.inventory.core.eligibility import EXPIRED
 from ironic_traits.placement import allocation_checks, consumers, failures, inventory_usage, node_claims
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
@@ -186,6 +187,15 @@ def _lock(connection: sa.Connection, demands: Sequence[Demand], more: Iterable[s
     return providers
 
 
+def _check_settled(connection: sa.Connection, providers: Providers) -> None:
+    """Begin the transaction again if a reservation of a node has expired since the lock: it raises the generation."""
+    reserved = [provider.uuid for provider in providers.values() if provider.has_reservation]
+    if reserved and connection.scalar(
+        sa.select(sa.exists().where(tables.reservations.c.node_uuid.in_(reserved), EXPIRED))
+    ):
+        raise db_exception.RetryRequest(consumers.lost())
+
+
 def _held_by(connection: sa.Connection, parameters: Mapping[str, list[str]]) -> set[str]:
     return set(connection.scalars(_HELD_BY, parameters)) if parameters['consumer_uuids'] else set()
 
@@ -213,6 +223,7 @@ def _write(
     if amounts:
         current = allocation_checks.inventories(connection, providers) if consumer_ids else before
         allocation_checks.check(connection, providers, amounts, current, before, own_before)
+        _check_settled(connection, providers)
     ids_of_consumers = consumers.write(connection, demands, existing)
     rows = _rows(amounts, ids_of_consumers)
     if _takes_one_free_node(rows, providers, nodes_before) and not (consumer_ids or moves):

@@ -78,8 +78,17 @@ _LOCK_ONE_NODE = prepared(
         .cte('taken')
     )
 )
+_RESERVATION = (
+    sa.exists()
+    .where(tables.reservations.c.node_uuid == tables.resource_providers.c.uuid)
+    .correlate(tables.resource_providers)
+    .label('has_reservation')
+)
 _LOCK = prepared(
-    sa.select(tables.resource_providers).where(_SAME).order_by(tables.resource_providers.c.id).with_for_update()
+    sa.select(tables.resource_providers, _RESERVATION)
+    .where(_SAME)
+    .order_by(tables.resource_providers.c.id)
+    .with_for_update()
 )
 _LOCK_SETTLED = _LOCK.where(sa.or_(tables.resource_providers.c.node_id.is_(None), ~_EXPIRED))
 _BUMP = (
@@ -132,7 +141,7 @@ def take_all(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Ro
 
     :param uuids: of the providers; any strings.
     :returns: {uuid: row} of the providers that exist. Expired reservations of their nodes are deleted, so the stored
-        generations are those that clients see.
+        generations are those that clients see. ``has_reservation`` is whether a live one remains, which may expire.
     """
     parameters = {'uuids': list(uuids)}
     locked = _lock_nodes(connection, parameters)

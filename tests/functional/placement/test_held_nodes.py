@@ -25,20 +25,24 @@ def test_reserved_node_stays_held_beside_other_allocations(client):
     assert allocate(client, 2, held).status_int == 409
 
 
-def test_a_reservation_expires_during_the_allocation_of_its_node(client, monkeypatch):
-    """Its instance gets the node, because no other one holds it."""
-    node = golden(client)
+# Before the usage is read, and before the holders are.
+@pytest.mark.parametrize('moment', ['inventories', '_reserved'])
+@pytest.mark.parametrize('consumer', [1, 2])
+def test_a_reservation_expires_during_the_allocation_of_its_node(client, monkeypatch, moment, consumer):
+    """Any instance gets the node. The generation rises by the expiry, which clients see, and by the allocation."""
+    node, seen, original = golden(client), [], getattr(allocation_checks, moment)
     end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=1)
     assert reserve(client, 1, [node], expires_at=end.isoformat()).status_int == 201
 
-    def reserved(*arguments, original=allocation_checks._reserved):
-        # The usage was read before, with the reservation.
+    def expired(*arguments):
         while datetime.datetime.now(datetime.UTC) <= end:
             time.sleep(0.01)
+        seen.extend(generations(client, node))
         return original(*arguments)
 
-    monkeypatch.setattr(allocation_checks, '_reserved', reserved)
-    assert allocate(client, 1, node).status_int == 204
+    monkeypatch.setattr(allocation_checks, moment, expired)
+    assert allocate(client, consumer, node).status_int == 204
+    assert generations(client, node) == {seen[0] + 1}
 
 
 def generations(client, node):
