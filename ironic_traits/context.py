@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ironic_traits.inventory.traits.noted_traits import NotedTraits
     from ironic_traits.placement.trait_cache import TraitCache
 
+#: The keys of targets that name the project of a node, an allocation or a capacity reservation.
+_OF_PROJECT = ('node.owner', 'node.lessee', 'allocation.owner', 'capacity_reservation.project')
 #: Policy target of an action: {'node.owner': project, …}.
 Target = Mapping[str, str | None]
 
@@ -86,6 +88,7 @@ class Parts(Process, Protocol):
     waiters: threading.Semaphore
     writers: 'Writers'
     noted_traits: 'NotedTraits'
+    has_promises: bool
     etags: 'Tags'
     node_index: 'NodeIndex'
     trait_cache: 'TraitCache'
@@ -129,6 +132,8 @@ class Context(oslo_context.RequestContext):
         self.request: Any = None
         #: Called with the connection at the beginning of each transaction (``api.preconditions``).
         self.guard: Callable[[sa.Connection], None] | None = None
+        #: The promises that were read last (``inventory.holds.promised_nodes``).
+        self.promised: Any = None
         self._connection: sa.Connection | None = None
 
     def read(self) -> contextlib.AbstractContextManager[sa.Connection]:
@@ -222,7 +227,7 @@ class Context(oslo_context.RequestContext):
 
     def _own(self) -> Target:
         """Return the policy target of what belongs to the project of the caller."""
-        return {role: self.project_id for role in ('node.owner', 'node.lessee', 'allocation.owner')}
+        return {role: self.project_id for role in _OF_PROJECT}
 
     def limit_to(self, *rules: str) -> Grant:
         """Return the grant for the one node, or record, that the request is for, with the rules to check against it.

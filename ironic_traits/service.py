@@ -40,6 +40,7 @@ class Service:
     :ivar waiters: semaphore that limits how many requests wait for locked nodes at a time.
     :ivar writers: ids of the sources and users that write traits.
     :ivar noted_traits: names of retired and of exclusive traits.
+    :ivar has_promises: whether there were capacity reservations when this process read them last.
     :ivar rules: the inspection rules.
     :ivar conductors: the conductors, and the nodes of each.
     :ivar etags: ETags of lists.
@@ -67,6 +68,7 @@ class Service:
         self.waiters = threading.Semaphore(conf.api.threads // 4)
         self.writers = Writers()
         self.noted_traits = NotedTraits(conf.deploy.reclaim_trait)
+        self.has_promises = False
         self.rules = RuleCache(built_in(conf))
         self.conductors = Directory()
         self.etags = Tags()

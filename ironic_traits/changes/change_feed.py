@@ -208,7 +208,7 @@ def _is_valid(token: Token, state: sa.Row) -> bool:
 
 
 def _state(connection: sa.Connection) -> sa.Row:
-    return connection.execute(sa.select(tables.change_numbers)).one()
+    return connection.execute(_STATE).one()
 
 
 class Seen(NamedTuple):
@@ -233,6 +233,21 @@ class News(NamedTuple):
     seen: Seen
 
 
+# Built once: to build them for each call takes as long as to execute them.
+_STATE = prepared(sa.select(tables.change_numbers))
+_OF_KIND = {each: each.c.kind == sa.bindparam('kind') for each in (tables.change_log, tables.changes)}
+# The changes without a number, and those after a number.
+_NEWS = prepared(
+    sa.select(sa.true().label('is_new'), tables.change_log.c.uuid)
+    .where(_OF_KIND[tables.change_log])
+    .union_all(
+        sa.select(sa.false(), tables.changes.c.uuid).where(
+            tables.changes.c.number > sa.bindparam('number'), _OF_KIND[tables.changes]
+        )
+    )
+)
+
+
 def news(connection: sa.Connection, kind: str, before: Seen | None) -> News:
     """Return the changes between two snapshots, including those that have no number yet.
 
@@ -241,15 +256,15 @@ def news(connection: sa.Connection, kind: str, before: Seen | None) -> News:
     :param before: the Seen of the previous snapshot; None for the first one.
     """
     state = _state(connection)
-    log = tables.change_log.c
-    unnumbered = frozenset(connection.scalars(sa.select(log.uuid).where(log.kind == kind)))
+    is_valid = before is not None and _is_valid(before.token, state)
+    number = before.token.number if before and is_valid else state.last
+    rows = connection.execute(_NEWS, {'kind': kind, 'number': number}).all()
+    unnumbered = frozenset(row.uuid for row in rows if row.is_new)
     seen = Seen(Token(state.feed, state.last), unnumbered)
     # A member of a cluster that lags behind may show fewer changes than another one has shown before.
-    if before is None or not _is_valid(before.token, state):
+    if before is None or not is_valid:
         return News(None, seen)
-    columns = tables.changes.c
-    since_then = sa.select(columns.uuid).where(columns.number > before.token.number, columns.kind == kind)
-    return News(unnumbered.union(connection.scalars(since_then), before.unnumbered), seen)
+    return News(before.unnumbered.union(row.uuid for row in rows), seen)
 
 
 def number_several(context: Database) -> None:

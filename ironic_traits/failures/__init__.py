@@ -10,6 +10,10 @@ from ironic_traits.failures.base import (
 )
 from ironic_traits.failures.holders import (
     AllocationNotFound,
+    CapacityInsufficient,
+    CapacityPromised,
+    CapacityReservationNotFound,
+    CapacityUsedUp,
     ClaimUnconfirmed,
     InstanceAssociated,
     InstanceNotFound,

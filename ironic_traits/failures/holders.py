@@ -1,7 +1,7 @@
 """Failures about who holds a node: reservations, allocations and instances."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ironic_traits import clauses
@@ -81,6 +81,56 @@ class InstanceOnNode(Failure):
     status = 409
     code = 'baremetal.instance.on_node'
     text = 'Instance {instance} is already on {node}.'
+
+
+class CapacityPromised(Failure):
+    """The request would take nodes that capacity reservations need.
+
+    :param broken: [{'name': of a capacity reservation, 'left': how many nodes it still asks for, 'free': how many free
+        nodes match it}, …] of those that the caller may see.
+    """
+
+    status = 409
+    code = 'baremetal.capacity_reservation.promised'
+    text = 'The free nodes that match are promised{reasons}.'
+
+    def __init__(self, broken: Sequence[Mapping[str, Any]]) -> None:
+        reasons = [
+            f'capacity reservation {each["name"]} needs {each["left"]} of the {each["free"]} that match it'
+            for each in broken
+        ]
+        super().__init__(reasons=f': {"; ".join(reasons)}' if reasons else ' to other projects')
+        self.beside = {'capacity_reservations': list(broken)}
+
+
+class CapacityUsedUp(Failure):
+    """The capacity reservation that the request names has no right to so many nodes, or not so many can be held."""
+
+    status = 409
+    code = 'baremetal.capacity_reservation.used_up'
+    text = (
+        'The request needs {needed} of the nodes of capacity reservation {name}. It has a right to {left} more. Free '
+        'nodes that match it: {free}.'
+    )
+
+
+class CapacityInsufficient(Failure):
+    """Not so many nodes can be promised."""
+
+    status = 409
+    code = 'baremetal.capacity_reservation.insufficient'
+    text = (
+        'Not so many nodes can be promised: {number}. Free nodes that match: {free}. Other capacity reservations need '
+        '{others} of them.'
+    )
+
+
+class CapacityReservationNotFound(Failure):
+    """No such capacity reservation, or it has expired."""
+
+    status = 404
+    code = 'baremetal.capacity_reservation.not_found'
+    text = 'Capacity reservation {ident} could not be found.'
 
 
 class InstanceUnavailable(Failure):

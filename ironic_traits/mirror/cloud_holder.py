@@ -44,6 +44,7 @@ _Result = TypeVar('_Result')
 _PAUSE = 0.05
 #: Why a node cannot be reserved for a consumer.
 _REFUSALS = (
+    failures.CapacityPromised,
     failures.NothingToReserve,
     failures.InstanceReserved,
     failures.InstanceOnNode,
@@ -103,7 +104,8 @@ def replace(context: Context, demands: Sequence[Demand]) -> None:
         missing = node_claims.missing(connection, demands, needs_claim)
     with _released(context, demands), contextlib.ExitStack() as held:
         for consumer, node in missing:
-            _reserve_for(context, consumer, node, held)
+            project = next(demand.project_id for demand in demands if demand.consumer == consumer)
+            _reserve_for(context, consumer, project, node, held)
         allocations.replace(context, demands, needs_claim)
 
 
@@ -147,7 +149,7 @@ def _hold(
         excluded = excluded.plus(lost)
 
 
-def _reserve_for(context: Context, consumer: str, node: sa.Row, held: contextlib.ExitStack) -> None:
+def _reserve_for(context: Context, consumer: str, project: str, node: sa.Row, held: contextlib.ExitStack) -> None:
     """Reserve a node for a consumer, which takes the node in its cloud.
 
     :param held: a callback is added to it that deletes the reservation.
@@ -156,7 +158,7 @@ def _reserve_for(context: Context, consumer: str, node: sa.Row, held: contextlib
     longest = context.conf.reservations.max_lifetime or float('inf')
     expiry = Expiry(seconds=int(min(context.conf.mirror.claim_seconds, longest)))
     try:
-        result = reserve(context, [consumer], _OneNode(Grant(()), idents=(node.uuid,)), expiry)
+        result = reserve(context, [consumer], _OneNode(Grant(()), idents=(node.uuid,), project=project), expiry)
     except _REFUSALS as failure:
         reason = ' '.join(each['message'] for each in failure.beside.get('reasons', ())) or str(failure)
         raise placement_failures.NodeNotHeld(node=node.uuid, cloud=node.origin, reason=reason) from failure

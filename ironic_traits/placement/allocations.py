@@ -18,6 +18,7 @@ from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import now
 from ironic_traits.inventory.core.eligibility import EXPIRED
+from ironic_traits.inventory.holds import promise_claims
 from ironic_traits.placement import allocation_checks, consumers, failures, inventory_usage, node_claims
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
@@ -55,6 +56,7 @@ def provider_allocations(context: Context, uuid: str) -> tuple[sa.Row, Sequence[
         return provider, connection.execute(_LISTED.where(tables.resource_providers.c.uuid == uuid)).all()
 
 
+@promise_claims.beginning_again
 @retried
 def replace(context: Writer, demands: Sequence[Demand], needs_claim: NeedsClaim = never) -> None:
     """Replace the allocations of consumers, in one transaction.
@@ -67,13 +69,15 @@ def replace(context: Writer, demands: Sequence[Demand], needs_claim: NeedsClaim 
     :raises failures.CapacityExceeded: a provider has less free capacity than requested.
     :raises failures.ConstraintsViolated: an amount violates ``min_unit``, ``max_unit`` or ``step_size``.
     :raises failures.NodeNotHeld: a mirrored node is not held in its cloud.
+    :raises ironic_traits.failures.CapacityPromised: capacity reservations need a node. Imports do not check this.
     """
     with context.write() as connection:
         providers = _lock(connection, demands)
         node_claims.check(connection, demands, needs_claim)
-        _write(connection, demands, providers)
+        _write(context, connection, demands, providers)
 
 
+@promise_claims.beginning_again
 @retried
 def reshape(context: Context, reshapes: Reshapes, demands: Sequence[Demand], needs_claim: NeedsClaim = never) -> None:
     """Replace the inventories of providers and the allocations of consumers, in one transaction.
@@ -105,7 +109,7 @@ def reshape(context: Context, reshapes: Reshapes, demands: Sequence[Demand], nee
             provider_inventories.put(connection, providers[uuid], inventories)
         # The generation moves twice, as in Placement, which writes inventories both before and after the allocations.
         moves = Counter({providers[uuid].id: 2 if inventories else 1 for uuid, inventories in reshaped.items()})
-        _write(connection, demands, providers, moves)
+        _write(context, connection, demands, providers, moves)
         for uuid, inventories in reshaped.items():
             provider_inventories.keep(connection, providers[uuid], inventories)
 
@@ -187,6 +191,24 @@ def _lock(connection: sa.Connection, demands: Sequence[Demand], more: Iterable[s
     return providers
 
 
+def _take_free_nodes(
+    context: Writer,
+    connection: sa.Connection,
+    amounts: Iterable[DemandedAmount],
+    providers: Providers,
+    nodes_before: Mapping[int, int],
+) -> None:
+    """Check that capacity reservations leave the nodes to the projects of the consumers, if they are free.
+
+    :param nodes_before: the result of ``used_of_nodes`` before the write.
+    """
+    rows = {provider.id: provider for provider in providers.values()}
+    free = [each for each in amounts if nodes_before.get(each.provider_id) == 0]
+    taken = {rows[each.provider_id].node_id: each.demand.project_id for each in free}
+    if taken and isinstance(context, Context):
+        promise_claims.take(context, connection, taken, rows[free[0].provider_id].newest_promise)
+
+
 def _check_settled(connection: sa.Connection, providers: Providers) -> None:
     """Begin the transaction again if a reservation of a node has expired since the lock: it raises the generation."""
     reserved = [provider.uuid for provider in providers.values() if provider.has_reservation]
@@ -201,7 +223,11 @@ def _held_by(connection: sa.Connection, parameters: Mapping[str, list[str]]) -> 
 
 
 def _write(
-    connection: sa.Connection, demands: Sequence[Demand], providers: Providers, moves: Counter[int] | None = None
+    context: Writer,
+    connection: sa.Connection,
+    demands: Sequence[Demand],
+    providers: Providers,
+    moves: Counter[int] | None = None,
 ) -> None:
     """Write the allocations of demands, after all checks.
 
@@ -224,6 +250,7 @@ def _write(
         current = allocation_checks.inventories(connection, providers) if consumer_ids else before
         allocation_checks.check(connection, providers, amounts, current, before, own_before)
         _check_settled(connection, providers)
+        _take_free_nodes(context, connection, amounts, providers, nodes_before)
     ids_of_consumers = consumers.write(connection, demands, existing)
     rows = _rows(amounts, ids_of_consumers)
     if _takes_one_free_node(rows, providers, nodes_before) and not (consumer_ids or moves):

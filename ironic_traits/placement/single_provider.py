@@ -14,6 +14,7 @@ from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import now
 from ironic_traits.inventory.core import node_providers
 from ironic_traits.inventory.core.eligibility import EXPIRED
+from ironic_traits.inventory.holds import promised_nodes
 from ironic_traits.inventory.holds.reservations import settle_nodes
 from ironic_traits.placement import failures
 
@@ -84,8 +85,9 @@ _RESERVATION = (
     .correlate(tables.resource_providers)
     .label('has_reservation')
 )
+# The newest promise is read after the locks of the nodes (``inventory.holds.promise_claims``).
 _LOCK = prepared(
-    sa.select(tables.resource_providers, _RESERVATION)
+    sa.select(tables.resource_providers, _RESERVATION, promised_nodes.NEWEST.label('newest_promise'))
     .where(_SAME)
     .order_by(tables.resource_providers.c.id)
     .with_for_update()
@@ -141,7 +143,8 @@ def take_all(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Ro
 
     :param uuids: of the providers; any strings.
     :returns: {uuid: row} of the providers that exist. Expired reservations of their nodes are deleted, so the stored
-        generations are those that clients see. ``has_reservation`` is whether a live one remains, which may expire.
+        generations are those that clients see. ``has_reservation`` is whether a live one remains, which may expire;
+        ``newest_promise`` is the id of the newest capacity reservation.
     """
     parameters = {'uuids': list(uuids)}
     locked = _lock_nodes(connection, parameters)

@@ -12,7 +12,7 @@ from ironic_traits.changes import change_feed
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
 from ironic_traits.inventory.core import single_node
-from ironic_traits.inventory.holds import free_nodes
+from ironic_traits.inventory.holds import taken_nodes
 
 #: Maximum duration in seconds of a run whose record does not show the bug.
 MAX_SECONDS = 60
@@ -36,7 +36,7 @@ def read_then_write():
 
     # Other modules have imported the functions already.
     single_node.lock.__code__ = lock.__code__
-    free_nodes.take_some.__code__ = take_some.__code__
+    taken_nodes.take_some.__code__ = take_some.__code__
 
 
 def answer_before_commit():

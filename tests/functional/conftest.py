@@ -194,6 +194,7 @@ def ask(access_template, access_app):
         'reservation_uuid': access_template[1],
         'event_uuid': copy.event_uuid,
         'allocation_ident': ALLOCATION,
+        'capacity_reservation_ident': personas.PROMISE,
         'driver_name': 'fake-hardware',
         'setting': 'boot',
         'uuid': PROVIDER,
@@ -205,6 +206,8 @@ def ask(access_template, access_app):
     def prepare(route):
         if route in ALLOCATED:
             personas.allocate(Client(app))
+        if '{capacity_reservation_ident}' in route:
+            personas.promise(Client(app))
 
     def versioned(persona):
         return personas.headers(persona) | {'OpenStack-API-Version': 'placement 1.39'}

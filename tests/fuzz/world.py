@@ -113,6 +113,8 @@ KNOWN = {
     'runbook_ident': [RUNBOOK, 'CUSTOM_A'],
     'runbook': [RUNBOOK, 'CUSTOM_A'],
     'rule_ident': [RULE, 'gold'],
+    **dict.fromkeys(('capacity_reservation_ident', 'capacity_reservation'), ['one', 'two', MISSING]),
+    'count': [1, 2, 100_001],
     'allocation_ident': [ALLOCATION, 'first'],
     'driver_name': ['fake-hardware', 'none'],
     'driver': ['fake-hardware', 'none'],

@@ -5,7 +5,7 @@ import contextlib
 from ironic_traits.changes import change_feed
 from ironic_traits.db import tables
 from ironic_traits.inventory.core import single_node
-from ironic_traits.inventory.holds import free_nodes
+from ironic_traits.inventory.holds import taken_nodes
 
 
 def _read_without_lock(connection, ident, *columns):
@@ -19,8 +19,8 @@ def _read_without_lock(connection, ident, *columns):
 
 
 def _trust_the_search(connection, nodes, conditions, columns):
-    # This function runs with the globals of free_nodes.
-    all_columns = dict.fromkeys((*_TAKEN, *node_providers.BEFORE, _HAS_EXPIRED, MOMENT, *columns))  # noqa: F821
+    # This function runs with the globals of taken_nodes.
+    all_columns = dict.fromkeys((*_TAKEN, *node_providers.BEFORE, _HAS_EXPIRED, _NEWEST, MOMENT, *columns))  # noqa: F821
     statement = sa.select(*all_columns).where(_IDS)  # noqa: F821
     rows = {row.id: row for row in connection.execute(statement, {'ids': [node.id for node in nodes]})}
     return [rows[node.id] for node in nodes]
@@ -36,7 +36,7 @@ BUILDS = {
         'not as in any order',
     ),
     'no check under the lock': (
-        free_nodes.read_taken,
+        taken_nodes.read_taken,
         _trust_the_search,
         ('reserve by traits', 'put an instance on'),
         'double holder',

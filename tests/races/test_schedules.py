@@ -21,6 +21,16 @@ FOUND = [
     ('create an existing trait', 'delete a trait'),
     ('describe a trait', 'delete a trait'),
 ]
+#: Each pair wants the same free nodes: one writer takes one, and the other promises it, or ends the promise.
+PROMISES = [
+    *(
+        ('promise a node', claim)
+        for claim in ('reserve by traits', 'allocate', 'consume', 'put an instance on', 'delete a node')
+    ),
+    *(('promise two nodes', claim) for claim in ('reserve a group', 'consume', 'promise a node', 'delete A')),
+    *(('end a promise', claim) for claim in ('reserve a promised node', 'consume a promised node')),
+    ('reserve for a promise', 'consume a promised node'),
+]
 
 
 @pytest.fixture
@@ -52,6 +62,12 @@ def test_three_writers(arena):
     """Three writers want the last free places for traits of a node."""
     race = races.Race(arena, ('put C', 'put D of a source', 'put all of a source'))
     assert races.at_random(race, 4, random.Random(1)) == []
+
+
+@pytest.mark.parametrize('names', PROMISES, ids=', '.join)
+def test_promises(arena, names):
+    """No claim takes a node that another writer promises at the same time."""
+    assert races.at_random(races.Race(arena, names), 4, random.Random(1)) == []
 
 
 @pytest.mark.parametrize('names', FOUND, ids=', '.join)

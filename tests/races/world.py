@@ -13,8 +13,11 @@ from tests.support.service import make_app
 
 _UUID = 'aaaaaaaa-0000-4000-8000-{:012}'
 #: Two free nodes; nodes that are held by a reservation, by an allocation of Ironic, and by a consumer; a locked node; a
-#: node with work for a worker.
-FREE, OTHER, HELD, ALLOCATED, CONSUMED, LOCKED, POWERED = (_UUID.format(number) for number in range(1, 8))
+#: node with work for a worker; a node that a capacity reservation needs.
+NODES = tuple(_UUID.format(number) for number in range(1, 9))
+FREE, OTHER, HELD, ALLOCATED, CONSUMED, LOCKED, POWERED, PROMISED = NODES
+#: The name of the capacity reservation.
+PROMISE = 'standing'
 RECORD = 'bbbbbbbb-0000-4000-8000-00000000000'
 #: A resource provider of a client, with disks.
 PROVIDER = 'eeeeeeee-0000-4000-8000-000000000001'
@@ -77,10 +80,12 @@ _REQUESTS = (
     ('PUT', '/placement/traits/CUSTOM_FREE', None),
     ('PUT', '/placement/resource_classes/CUSTOM_FREE', None),
     ('PUT', f'/v1/nodes/{POWERED}/states/power', {'target': 'power on'}),
+    ('PUT', f'/v1/nodes/{PROMISED}/traits', {'traits': ['CUSTOM_P']}),
+    ('POST', '/v1/capacity_reservations', {'name': PROMISE, 'project': 'p', 'count': 1, 'required': ['CUSTOM_P']}),
 )
 #: Tables that do not count, and columns that depend on the order of writes that the API does not show.
 _IGNORED = {'change_log', 'changes', 'change_numbers', 'workers', 'trait_writers'}
-_HIDDEN = {'nodes': {'id', 'generation'}, 'transitions': {'due_at'}}
+_HIDDEN = {**dict.fromkeys(('nodes', 'capacity_reservations'), {'id', 'generation'}), 'transitions': {'due_at'}}
 #: {database: (statement that switches the checks of foreign keys off, statement that switches them on)}.
 _UNCHECKED = {
     'sqlite': ('PRAGMA defer_foreign_keys = ON', 'SELECT 1'),
@@ -271,7 +276,7 @@ def _fill(app):
         assert response.status_int < 300, (method, path, response.text)
         return response.json if response.body else None
 
-    for number, uuid in enumerate((FREE, OTHER, HELD, ALLOCATED, CONSUMED, LOCKED, POWERED)):
+    for number, uuid in enumerate(NODES):
         send('POST', '/v1/nodes', {'uuid': uuid, 'driver': 'fake-hardware', 'name': f'n{number}'}, '1.10')
         fields = {'resource_class': 'gold', 'properties/rack': 'one'}
         patch = [{'op': 'add', 'path': f'/{name}', 'value': value} for name, value in fields.items()]

@@ -124,6 +124,22 @@ def _sampled_matches(client):
     yield 'reservation-topology-refused', client.ask('POST', '/v1/reservations', samples.IN_ONE_RACK).json
 
 
+def _sampled_capacity_reservations(client):
+    """Generate (name, sample) of capacity reservations, with a fixed uuid."""
+    path = '/v1/capacity_reservations'
+    yield 'capacity-reservation-create-request', samples.CAPACITY_RESERVATION
+    created = client.ask('POST', path, samples.CAPACITY_RESERVATION).json
+    shown = created | {'uuid': f'{samples.RECORD}a'}
+    yield 'capacity-reservation-show', shown
+    yield 'capacity-reservations-list', {'capacity_reservations': [shown]}
+    more = samples.CAPACITY_RESERVATION | {'name': 'summer'}
+    yield 'capacity-reservation-insufficient', client.ask('POST', path, more).json
+    yield 'reservation-for-capacity-request', samples.FOR_CAPACITY
+    others = {name: value for name, value in samples.FOR_CAPACITY.items() if name != 'capacity_reservation'}
+    yield 'reservation-promised', client.ask('POST', '/v1/reservations', others).json
+    client.ask('DELETE', f'{path}/{created["uuid"]}')
+
+
 def _sampled_node_allocations(client):
     """Generate (name, sample) of Ironic's allocations."""
     client.node(
@@ -279,6 +295,7 @@ def sampled(client):
     yield 'allocation-candidates', _asking(client)('GET', f'/allocation_candidates?{missing}')
     yield from _sampled_catalogue(client)
     yield from _sampled_matches(client)
+    yield from _sampled_capacity_reservations(client)
     yield 'reservation-create-request', samples.RESERVATION
     held = client.ask('POST', '/v1/reservations', samples.RESERVATION).json
     held['reservation']['uuid'] = f'{samples.RECORD}9'

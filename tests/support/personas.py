@@ -29,6 +29,7 @@ RESERVED = 'aaaaaaaa-0000-4000-8000-000000000002'
 RECORD = 'bbbbbbbb-0000-4000-8000-00000000000'
 INSTANCE = 'cccccccc-0000-4000-8000-000000000001'
 ALLOCATION = 'cccccccc-0000-4000-8000-000000000003'
+PROMISE = 'spring'
 VIF = 'dddddddd-0000-4000-8000-000000000001'
 PROVIDER = 'eeeeeeee-0000-4000-8000-000000000001'
 CONSUMER = 'ffffffff-0000-4000-8000-000000000001'
@@ -50,6 +51,13 @@ def allocate(client):
     """Create an allocation of the project alpha, of the node NODE if the project owns it."""
     body = {'uuid': ALLOCATION, 'resource_class': 'gold', 'owner': 'alpha', 'candidate_nodes': [NODE]}
     response = client.ask('POST', '/v1/allocations', body, headers=headers('system_admin'))
+    assert response.status_int == 201, response.text
+
+
+def promise(client):
+    """Create a capacity reservation for the project alpha, of the node NODE."""
+    body = {'name': PROMISE, 'project': 'alpha', 'count': 1, 'required': ['CUSTOM_A']}
+    response = client.ask('POST', '/v1/capacity_reservations', body, headers=headers('system_admin'))
     assert response.status_int == 201, response.text
 
 

@@ -211,6 +211,14 @@ BY_REQUEST = {
 TOPOLOGY = [{'key': 'properties/rack', 'policy': 'affinity', 'prefer': 'fullest'}]
 TOGETHER = {'flavor': FLAVOR, 'topology': TOPOLOGY, 'count': 1}
 IN_ONE_RACK = BY_REQUEST | {'topology': TOPOLOGY}
+CAPACITY_RESERVATION = {
+    'name': 'spring',
+    'project': OWNER['project_id'],
+    'count': 1,
+    'flavor': FLAVOR,
+    'expires_at': '2099-01-01T00:00:00+00:00',
+}
+FOR_CAPACITY = {'instance_uuid': INSTANCE, 'capacity_reservation': 'spring', 'flavor': FLAVOR, 'expires_in': 600}
 REBUILD = {
     'instance_uuid': INSTANCE,
     'image': {'properties': {'trait:CUSTOM_GOLD': 'required', 'trait:STORAGE_DISK_SSD': 'required'}},

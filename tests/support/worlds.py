@@ -79,6 +79,8 @@ def _fill(app):
         usable = {'provision_state': states.AVAILABLE, 'power_state': states.POWER_OFF}
         connection.execute(sa.update(tables.nodes).where(of_gamma).values(usable))
     send('POST', 'reservations', {'instance_uuid': _OTHER_UUID, 'node_uuid': 'own2'})
+    promise = {'name': 'foreign-promise', 'project': 'alpha', 'count': 1, 'owner': 'alpha', 'required': ['CUSTOM_A']}
+    send('POST', 'capacity_reservations', promise)
     personas.allocate(client)
     send('PATCH', f'allocations/{ALLOCATION}', [{'op': 'add', 'path': '/name', 'value': 'foreign-allocation'}])
 
@@ -92,6 +94,7 @@ def _remove(app):
         for name in ('node_allocations', 'runbooks', 'nodes'):
             table = tables.metadata.tables[name]
             connection.execute(sa.delete(table).where(table.c.owner == 'alpha'))
+        connection.execute(sa.delete(tables.capacity_reservations))
 
 
 class Requests:
@@ -111,6 +114,7 @@ class Requests:
         self._foreign = {
             'node_ident': [NODE, 'foreign-node', RESERVED, ON_NODE],
             'allocation_ident': [ALLOCATION, 'foreign-allocation'],
+            'capacity_reservation_ident': ['foreign-promise'],
             'reservation_uuid': [in_path['reservation_uuid']],
             'event_uuid': [in_path['event_uuid']],
             **records,

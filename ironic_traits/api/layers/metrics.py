@@ -29,6 +29,7 @@ from ironic_traits.db.engine import Database
 from ironic_traits.db.failover import outage
 from ironic_traits.failures import Failure
 from ironic_traits.inventory.core import counts
+from ironic_traits.inventory.holds import capacity_reservations
 from ironic_traits.inventory.mirrored import mirror_clouds
 from ironic_traits.inventory.provisioning import workers
 from ironic_traits.inventory.search import capacity
@@ -174,6 +175,7 @@ class _Counts:
                 each._replace(node_request=each.node_request.without_exclusive(self._service)) for each in self._flavors
             ]
             of_flavors = capacity.count_all(self._service, flavors) if flavors else []
+            promises = capacity_reservations.kept(self._service).values()
         except (db_exception.DBError, sa.exc.SQLAlchemyError) as error:
             if not outage.is_one(error):
                 LOG.exception('The metrics could not be read from the database')
@@ -192,6 +194,7 @@ class _Counts:
         )
         yield from _of_mirrors(mirrors)
         yield from _of_flavors(of_flavors)
+        yield from _of_promises(promises)
 
 
 def _flavors(conf: cfg.ConfigOpts) -> list[Flavor]:
@@ -242,6 +245,19 @@ def _of_flavors(counted: Sequence[capacity.Capacity]) -> Iterator[core.Metric]:
             blocks.add_metric((each.name,), each.blocks.number)
             largest.add_metric((each.name,), each.blocks.largest)
     yield from (family for family in (metric, blocks, largest) if family.samples)
+
+
+def _of_promises(promises: Iterable[capacity_reservations.Kept]) -> Iterator[core.Metric]:
+    metric = core.GaugeMetricFamily(
+        'ironic_traits_capacity_reservation_nodes',
+        'Nodes of the capacity reservation: held for it, left to it, and short, which it cannot get now.',
+        labels=('name', 'use'),
+    )
+    for each in promises:
+        for use in ('used', 'left', 'short'):
+            metric.add_metric((each.name, use), getattr(each, use))
+    if metric.samples:
+        yield metric
 
 
 #: {name: (type, description, function from a row of ``mirror_clouds.find`` to the value)}.

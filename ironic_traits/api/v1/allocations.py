@@ -205,7 +205,8 @@ class AllocationsController(RecordsController):
         if node:
             return ALLOCATIONS.created(context, lambda fields: _backfill(context, values, node, fields))
         idents = tuple(values['candidate_nodes']) or None
-        node_request = NodeRequest(grant, request, _filters(context, values), idents).without_exclusive(context.service)
+        node_request = NodeRequest(grant, request, _filters(context, values), idents, project=values['owner'])
+        node_request = node_request.without_exclusive(context.service)
         before = _UNDECIDED if context.conf.api.allocations_answer == allocations.ALLOCATING else None
         return ALLOCATIONS.created(
             context, lambda fields: holder(context.conf).allocate(context, values, node_request, fields), before

@@ -173,6 +173,16 @@ def read_request(context: Context, grant: Grant, body: Any, idents: tuple[str, .
     :raises failures.Failure: as ``requests.understand``, ``topology.parse``, ``node_filters.parse``,
         ``nova.flavor`` and ``glance.image`` do.
     """
+    return read_documents(context, grant, body, idents)[0]
+
+
+def read_documents(
+    context: Context, grant: Grant, body: Any, idents: tuple[str, ...] | None = None
+) -> tuple[NodeRequest, dict[str, Any]]:
+    """Return the request for nodes in a body, as ``read_request`` does, and its requirements.
+
+    :returns: NodeRequest, and the arguments of ``requests.understand``, with the documents of named flavors and images.
+    """
     requirements = _requirements(body)
     filters, _ = node_filters.parse(context, {name: requirements.pop(name) for name in FILTERS if name in requirements})
     if 'flavor' in requirements:
@@ -181,7 +191,7 @@ def read_request(context: Context, grant: Grant, body: Any, idents: tuple[str, .
         requirements['image'] = glance.image(context, requirements['image'])
     policies = topology.parse(requirements.pop('topology', None), requirements.pop('relative_to', None))
     node_request = NodeRequest(grant, requests.understand(**requirements), filters, idents, topology=policies)
-    return node_request.without_exclusive(context.service)
+    return node_request.without_exclusive(context.service), requirements
 
 
 def reports(found: Sequence[Report]) -> list[dict[str, Any]]:

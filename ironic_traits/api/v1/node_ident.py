@@ -45,14 +45,14 @@ def is_name(context: Context, text: str) -> bool:
     return bool(valid.fullmatch(text)) and not uuidutils.is_uuid_like(text)
 
 
-def check_name(context: Context, name: str) -> None:
-    """Raise InvalidInput unless the name is allowed for a node.
+def check_name(context: Context, name: str, what: str = 'a node') -> None:
+    """Raise InvalidInput unless the name is allowed for a node, or for what is named like one.
 
     :raises failures.InvalidInput: it is not allowed.
     """
     if not is_name(context, name):
         raise failures.InvalidInput(
-            reason=f"Invalid name '{name}' for a node: a name has 1 to 255 letters, digits, '-', '.', '_' and '~' "
+            reason=f"Invalid name '{name}' for {what}: a name has 1 to 255 letters, digits, '-', '.', '_' and '~' "
             '(before version 1.10, it is a host name), and is not a uuid.'
         )
     if name in RESERVED:

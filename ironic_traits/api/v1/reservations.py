@@ -1,5 +1,6 @@
 """/v1/reservations"""
 
+import dataclasses
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,7 +13,7 @@ from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.holder import holder
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
-from ironic_traits.api.v1 import access, match_types, node_ident
+from ironic_traits.api.v1 import access, capacity_reservations, match_types, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.holds import reservations
@@ -38,6 +39,7 @@ class ReservationBody(match_types.RequestBody):
     node_uuid = types.Any()
     expires_at = types.Moment()
     expires_in = types.PositiveInteger(maximum=10**9)
+    capacity_reservation = types.TEXT_255
 
 
 class Reservation(types.Base):
@@ -128,6 +130,11 @@ class ReservationsController(Resource):
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> Response:
         instances = _instances(context, body)
         node_request = match_types.read_request(context, grant, body, _idents(context, body))
+        if body.capacity_reservation:
+            # Its own request decides about exclusive traits.
+            request = node_request.request.without_exclusive(frozenset())
+            uuid = capacity_reservations.uuid_to_use(context, body.capacity_reservation)
+            node_request = dataclasses.replace(node_request, request=request, capacity_reservation=uuid)
         sentences = match_types.warnings(context, node_request)
         rows, is_new = holder(context.conf).reserve(context, instances, node_request, _expiry(body))
         status = 201 if is_new else 200
@@ -192,7 +199,8 @@ def _instances(context: Context, body: Any) -> list[str]:
 
 def _idents(context: Context, body: Any) -> tuple[str, ...] | None:
     """Return the uuids and names of the candidates in a request; None if it has only requirements."""
-    if body.node_uuid in (None, wsme.types.Unset) and match_types.has_requirements(body):
+    is_request = match_types.has_requirements(body) or bool(body.capacity_reservation)
+    if body.node_uuid in (None, wsme.types.Unset) and is_request:
         return None
     # A string is the same as a list with one item.
     idents = [body.node_uuid] if isinstance(body.node_uuid, str) else body.node_uuid

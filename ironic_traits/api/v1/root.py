@@ -14,6 +14,7 @@ from ironic_traits.api.routes import PUBLIC
 from ironic_traits.api.v1 import unserved
 from ironic_traits.api.v1.allocations import AllocationsController
 from ironic_traits.api.v1.capacity import CapacityController
+from ironic_traits.api.v1.capacity_reservations import CapacityReservationsController
 from ironic_traits.api.v1.changes import ChangesController
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.conductors import ConductorsController
@@ -71,6 +72,7 @@ class Root(types.Base):
 _CHILDREN = {
     'allocations': AllocationsController(),
     'capacity': CapacityController(),
+    'capacity_reservations': CapacityReservationsController(),
     'changes': ChangesController(),
     'chassis': ChassisController(),
     'conductors': ConductorsController(),

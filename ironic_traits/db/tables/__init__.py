@@ -4,7 +4,7 @@ from ironic_traits.db.tables.base import metadata
 from ironic_traits.db.tables.changes import change_log, change_numbers, changes
 from ironic_traits.db.tables.deploy import deploy_templates, runbook_traits, runbooks, transitions, workers
 from ironic_traits.db.tables.history import node_history
-from ironic_traits.db.tables.holders import node_allocations, reservations
+from ironic_traits.db.tables.holders import capacity_reservations, capacity_uses, node_allocations, reservations
 from ironic_traits.db.tables.inspection import inspection_rules, inventory_refreshes, node_inventories, node_mismatches
 from ironic_traits.db.tables.mirror import (
     MAX_CLOUD_NAME,

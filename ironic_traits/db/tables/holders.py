@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from ironic_traits.db.statements.types import Json, ascii_string, exact_string, long_text, timestamp
-from ironic_traits.db.tables.base import records_table
+from ironic_traits.db.tables.base import metadata, records_table
 from ironic_traits.db.tables.nodes import HAS_ORIGIN
 
 reservations = records_table(
@@ -38,4 +38,31 @@ node_allocations = records_table(
     sa.Column('origin', ascii_string(57)),
     sa.Index(None, 'owner'),
     sa.Index(None, 'origin', sqlite_where=HAS_ORIGIN, postgresql_where=HAS_ORIGIN),
+)
+
+# Promises of a number of nodes that match a request, for a project.
+capacity_reservations = records_table(
+    'capacity_reservations',
+    sa.Column('name', exact_string(255), nullable=False, unique=True),
+    sa.Column('project', exact_string(255), nullable=False),
+    sa.Column('number', sa.Integer, nullable=False),
+    # {'filters': {filter: value}, 'requirements': {argument of ``matching.requests.understand``: value}}
+    sa.Column('request', long_text(), nullable=False),
+    sa.Column('expires_at', timestamp()),
+    # Raised by each transaction that takes nodes that match the promise, or one that it overlaps with.
+    sa.Column('generation', sa.BigInteger, nullable=False, server_default='0'),
+)
+# Which promise a node was taken for. A row counts while something holds the node. Who takes the node next replaces it.
+capacity_uses = sa.Table(
+    'capacity_uses',
+    metadata,
+    sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column(
+        'capacity_reservation_id',
+        sa.Integer,
+        sa.ForeignKey('capacity_reservations.id', ondelete='CASCADE'),
+        nullable=False,
+        index=True,
+    ),
+    mysql_engine='InnoDB',
 )

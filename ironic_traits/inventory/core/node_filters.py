@@ -22,6 +22,11 @@ def conditions(filters: Mapping[str, Any]) -> dict[str, Condition]:
     return {name: _condition(name, value) for name, value in filters.items()}
 
 
+def hides_children(filters: Mapping[str, Any]) -> bool:
+    """Whether a list with these filters has no children of nodes."""
+    return not ('parent_node' in filters or filters.get('include_children'))
+
+
 def without_children(filters: Mapping[str, Any], by_set: bool = False) -> list[Condition]:
     """Return the condition that hides the children of nodes, unless a filter asks for them.
 
@@ -30,7 +35,7 @@ def without_children(filters: Mapping[str, Any], by_set: bool = False) -> list[C
         has no partial index, and would look up each node.
     :returns: [condition on nodes]; [] when ``parent_node`` or ``include_children`` selects children.
     """
-    if 'parent_node' in filters or filters.get('include_children'):
+    if not hides_children(filters):
         return []
     return [tables.nodes.c.id.not_in(_CHILDREN) if by_set else tables.nodes.c.parent_node.is_(None)]
 

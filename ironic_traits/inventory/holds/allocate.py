@@ -17,7 +17,7 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory.core import history, node_consumers, node_filters, origins, trait_filters
 from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import MOMENT, change, take
-from ironic_traits.inventory.holds import free_nodes, mirror_claims, reservations
+from ironic_traits.inventory.holds import free_nodes, mirror_claims, reservations, taken_nodes
 from ironic_traits.inventory.holds.allocations import ACTIVE, ALLOCATING, ERROR, KIND, end
 from ironic_traits.inventory.holds.free_nodes import NodeChoice
 from ironic_traits.inventory.holds.mirror_claims import Holding
@@ -32,6 +32,7 @@ _MAX_REFUSALS = 10
 _HELD = (tables.nodes.c.allocation_uuid, tables.nodes.c.instance_info, MOMENT)
 #: Failures after which an allocation has the state "error": no node can be held for it.
 _UNSATISFIED = (
+    failures.CapacityPromised,
     failures.NoMatch,
     failures.NothingToReserve,
     failures.InstanceAssociated,
@@ -80,7 +81,7 @@ def create(context: Context, values: Values, node_request: NodeRequest, fields: 
         refusals += 1
         try:
             return _store(context, refused, fields, attempt if refusals < _MAX_REFUSALS else None)
-        except free_nodes.Lost:
+        except taken_nodes.Lost:
             # A node has become free since the search. Perhaps another allocation with this uuid held it, and has ended.
             continue
         except db_exception.DBDuplicateEntry as error:
@@ -238,12 +239,12 @@ def _store(context: Context, row: Values, fields: tuple[str, ...], attempt: Node
     """Insert an allocation that does not hold a node.
 
     :param attempt: the attempt that has found no node; None if it does not matter whether it finds one now.
-    :raises free_nodes.Lost: it finds one now.
+    :raises taken_nodes.Lost: it finds one now.
     """
     with context.write() as connection:
         connection.execute(sa.insert(KIND.table).values(row))
         if attempt and attempt.finds(connection, row['uuid']):
-            raise free_nodes.Lost
+            raise taken_nodes.Lost
         return _read(context, connection, row['uuid'], fields)
 
 

@@ -5,29 +5,25 @@ changed a node in the meantime, the search starts again.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 import sqlalchemy as sa
 
 from ironic_traits import failures
-from ironic_traits.changes import change_feed
 from ironic_traits.clauses import requirement
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Columns, Condition
-from ironic_traits.db.statements.prepared import prepared
-from ironic_traits.db.statements.types import now
 from ironic_traits.inventory.core import (
     eligibility,
     node_consumers,
     node_filters,
-    node_providers,
-    node_selection,
-    origins,
 )
 from ironic_traits.inventory.core.eligibility import LIVE, OF_NODE, Refusal
-from ironic_traits.inventory.core.single_node import MOMENT
+from ironic_traits.inventory.holds import promised_nodes
+from ironic_traits.inventory.holds.promise_claims import Claim, Stale
+from ironic_traits.inventory.holds.taken_nodes import Lost, read_taken, take_kept, take_not_locked, take_waiting
 from ironic_traits.inventory.search import explanations, matches
 from ironic_traits.inventory.search.group_search import GroupedNode
 from ironic_traits.inventory.search.matches import NodeRequest
@@ -43,21 +39,12 @@ _Node = TypeVar('_Node', sa.Row, GroupedNode)
 _SPARE = 32
 #: Maximum number of nodes that a search reads in addition to those it needs.
 _MAX_SPARE = 640
+#: Factor by which each further search is larger, if capacity reservations need too many of the nodes that were found.
+_GROWTH = 4
 #: How often a search may find too few nodes although the explanation finds enough. Other requests can cause this: they
 #: take and release nodes between the two. The limit prevents an endless loop if one of the two has a bug.
 _MAX_CONTRADICTIONS = 10
 _NAMED = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.origin)
-
-
-class Lost(Exception):
-    """Another transaction has taken a node, has locked it, or has written the same key: an attempt must start again.
-
-    :param was_searched: whether the nodes were searched in this attempt.
-    """
-
-    def __init__(self, was_searched: bool = True) -> None:
-        super().__init__()
-        self.was_searched = was_searched
 
 
 class TooFew(Exception):
@@ -78,11 +65,19 @@ def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result]) -> _R
     :param hold: function that holds nodes in one transaction, with ``NodeChoice.take``.
     :raises failures.NothingToReserve: too few nodes of the list can be held.
     :raises failures.NoMatch: too few nodes match the request and can be held.
+    :raises failures.CapacityPromised: there are enough, but capacity reservations need them.
+    :raises failures.CapacityUsedUp: the capacity reservation that the request names has no right to so many.
     """
-    contradictions = 0
+    context, contradictions = attempt.context, 0
+    is_stale = context.service.has_promises or attempt.request.capacity_reservation is not None
     while True:
         try:
+            if is_stale:
+                context.promised = promised_nodes.read(context, context.promised)
+                is_stale = False
             return hold(attempt)
+        except Stale:
+            is_stale = True
         except TooFew as few:
             _refuse(attempt, few.instances, contradictions)
             # ``_refuse`` has raised no failure: there are enough nodes by now, or the instances hold them. Try again.
@@ -100,6 +95,7 @@ class NodeChoice:
 
     def __init__(self, context: Context, node_request: NodeRequest) -> None:
         self.context, self.request = context, node_request
+        self._project = node_request.project or context.project_id
         #: For each policy of a topology, {group: number of nodes} that it counts besides those of the request.
         self.related: list[Counter[str]] | None = None
         self.waits = node_request.idents is not None
@@ -131,26 +127,65 @@ class NodeChoice:
             reservation), ``node_providers.BEFORE`` and these columns, …], the best node first.
         :raises TooFew: too few nodes match and can be held.
         :raises Lost: another transaction has taken or locked one of the nodes.
+        :raises Stale: capacity reservations, or their nodes, have changed.
+        :raises failures.Failure: as ``search``.
         """
         free = eligibility.eligible_for(eligibility.only(instances))
+        if self.request.capacity_reservation and (claim := self.claim()):
+            free = sa.and_(free, *claim.conditions(self.context))
         conditions = [*self.request.conditions(self.context), free]
         in_turn = are_taken_in_turn(self.request) and not (self.waits or first)
         places = self.context.service.places
         if in_turn and (kept := places.take(self.context, self.request, len(instances))):
             try:
-                return _take_kept(connection, kept, conditions, columns)
+                if len(self.allowed(kept)) < len(kept):
+                    raise Lost
+                return self.confirmed(connection, take_kept(connection, kept, conditions, columns))
             except Lost:
                 places.skip(self.context, self.request)
                 raise Lost(was_searched=False) from None
         found = self._find(connection, instances, free, first)
+        own = self._own(connection, instances)
         if self.waits:
             chosen = found[: len(instances)]
-            _take_waiting(connection, chosen)
+            take_waiting(connection, chosen)
         else:
-            chosen = _take_not_locked(connection, found, len(instances))
+            chosen = take_not_locked(connection, found, len(instances))
             if in_turn:
                 places.keep(self.context, self.request, found[found.index(chosen[-1]) + 1 :])
-        return read_taken(connection, chosen, conditions, columns)
+        return self.confirmed(connection, read_taken(connection, chosen, conditions, columns), own)
+
+    def claim(self) -> Claim | None:
+        """Return a claim of no nodes yet; None if there are no capacity reservations.
+
+        :raises failures.CapacityReservationNotFound: there is not the one that the request names.
+        """
+        promised, named = self.context.promised, self.request.capacity_reservation
+        return Claim(promised, named) if named or (promised and promised.newest) else None
+
+    def allowed(self, rows: Sequence[_Node], own: Collection[int] = ()) -> Sequence[_Node]:
+        """Return those of some nodes that can be taken together, the first ones first. Others need the rest.
+
+        :param own: ids of the nodes that are allocated to the instance in Placement.
+        """
+        claim = self.claim()
+        return claim.choose(rows, self._project, own) if claim else rows
+
+    def confirmed(self, connection: sa.Connection, rows: list[sa.Row], own: Collection[int] = ()) -> list[sa.Row]:
+        """Return nodes that are taken, after capacity reservations have been checked.
+
+        :param rows: from ``read_taken``.
+        :param own: as for ``allowed``.
+        :raises Stale: capacity reservations, or their nodes, have changed.
+        """
+        promised, claim = self.context.promised, self.claim()
+        if rows[0].newest_promise != (promised.newest if promised else None):
+            raise Stale
+        if claim:
+            if len(claim.choose(rows, self._project, own)) < len(rows):
+                raise Lost
+            claim.confirm(connection)
+        return rows
 
     def allocated_first(self, connection: sa.Connection, instances: Sequence[str]) -> list[Condition]:
         """Return ``first`` for ``take``: a node that is allocated to the instance in Placement comes first."""
@@ -168,8 +203,11 @@ class NodeChoice:
             return False
         try:
             self._find(connection, [instance], eligibility.eligible_for(instance), ())
-        except TooFew:
+        except (TooFew, failures.CapacityPromised, failures.CapacityUsedUp):
             return False
+        except Stale:
+            # The next attempt reads the capacity reservations again.
+            return True
         return True
 
     def _find(
@@ -180,14 +218,29 @@ class NodeChoice:
         :raises TooFew: there are not enough.
         """
         count = len(instances)
-        found: Sequence[sa.Row] = []
+        own = self._own(connection, instances)
         for condition in first:
-            found = found or self._candidates(connection, sa.and_(free, condition), count)
-        spare = 0 if self.waits else min(_SPARE * count, _MAX_SPARE)
-        found = found or self._find_in_turn(connection, free, count + spare)
-        if len(found) < count:
-            raise TooFew(instances)
-        return found
+            if len(found := self.allowed(self._candidates(connection, sa.and_(free, condition), count), own)) >= count:
+                return found
+        size = count + (0 if self.waits else min(_SPARE * count, _MAX_SPARE))
+        while True:
+            rows, claim = self._find_in_turn(connection, free, size), self.claim()
+            found = claim.choose(rows, self._project, own) if claim else rows
+            if len(found) >= count:
+                return found
+            if len(rows) < size:
+                break
+            size *= _GROWTH
+        if claim and (claim.named or len(rows) >= count):
+            raise claim.refusal(self.context, count)
+        raise TooFew(instances)
+
+    def _own(self, connection: sa.Connection, instances: Sequence[str]) -> set[int]:
+        """Return the ids of the nodes that are allocated to the instance in Placement."""
+        instance = eligibility.only(instances)
+        if not instance or not self.claim():
+            return set()
+        return set(connection.scalars(sa.select(tables.nodes.c.id).where(node_consumers.allocated_to(instance))))
 
     def _find_in_turn(self, connection: sa.Connection, free: Condition, count: int) -> Sequence[sa.Row]:
         """Return free nodes. Equally good nodes begin after the place of the last search."""
@@ -201,110 +254,6 @@ class NodeChoice:
 
     def _candidates(self, connection: sa.Connection, condition: Condition, count: int) -> list[sa.Row]:
         return list(matches.candidates(self.context, connection, self.request, condition, count))
-
-
-def _take_kept(
-    connection: sa.Connection, kept: Sequence[sa.Row], conditions: Sequence[Condition], columns: Columns
-) -> list[sa.Row]:
-    """Take nodes that a search has found before, and read them; the result is as for ``NodeChoice.take``.
-
-    :raises Lost: one of them is locked, does not exist any more, or does not fulfil the conditions any more.
-    """
-    if len(take_some(connection, kept, len(kept))) < len(kept):
-        raise Lost
-    return read_taken(connection, kept, conditions, columns)
-
-
-def _take_waiting(connection: sa.Connection, nodes: Sequence[sa.Row]) -> None:
-    """Take nodes, in the order of their ids. Wait for those that other transactions have locked."""
-    if len(nodes) > 1:
-        node_selection.lock(connection, sorted(node.id for node in nodes))
-    else:
-        _raise_generations(connection, nodes)
-
-
-def _take_not_locked(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:
-    """Take ``count`` nodes that no other transaction has locked, the best ones if possible.
-
-    :param candidates: rows with ``id`` and ``uuid``, the best first.
-    :raises Lost: too few are not locked.
-    """
-    chosen = take_some(connection, candidates[:count], count)
-    if len(chosen) < count:
-        chosen += take_some(connection, candidates[count:], count - len(chosen))
-    if len(chosen) < count:
-        raise Lost
-    return chosen
-
-
-def take_some(connection: sa.Connection, candidates: Sequence[_Node], count: int) -> list[_Node]:
-    """Take up to ``count`` candidates as ``single_node.take`` does, without locked ones. Return those that are taken.
-
-    The number of statements does not depend on the number of nodes.
-    """
-    parameters = {'ids': [node.id for node in candidates], 'most': count}
-    if connection.dialect.name == 'postgresql':
-        taken = set(connection.scalars(_TAKE_UNLOCKED, parameters | {'now': now()}))
-        return [node for node in candidates if node.id in taken]
-    locked = set(connection.scalars(_LOCK_UNLOCKED, parameters))
-    chosen = [node for node in candidates if node.id in locked]
-    _raise_generations(connection, chosen)
-    return chosen
-
-
-def _raise_generations(connection: sa.Connection, nodes: Sequence[_Node]) -> None:
-    if nodes:
-        connection.execute(_RAISE, {'ids': [node.id for node in nodes], 'now': now()})
-        change_feed.record(connection, change_feed.NODE, [node.uuid for node in nodes])
-
-
-def _lock_unlocked(nodes: sa.FromClause) -> sa.Select:
-    # SELECT id FROM nodes WHERE id IN (1, 2) ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED
-    # The databases lock every row that they read, even rows that a sort or a limit drops later. So this reads by
-    # primary key, in its order, and stops at the limit. (SQLite has no row locks: SQLAlchemy omits FOR UPDATE there.)
-    statement = sa.select(nodes.c.id).where(nodes.c.id.in_(sa.bindparam('ids'))).order_by(nodes.c.id)
-    return statement.limit(sa.bindparam('most', type_=sa.Integer)).with_for_update(skip_locked=True)
-
-
-_IDS = tables.nodes.c.id.in_(sa.bindparam('ids'))
-_LOCK_UNLOCKED = prepared(_lock_unlocked(tables.nodes))
-_RAISE = sa.update(tables.nodes).where(_IDS).values(origins.LOCKED)
-_unlocked = _lock_unlocked(tables.nodes.alias('candidates')).cte('unlocked')
-#: For PostgreSQL: lock, raise the generations and record the change in one statement.
-_TAKE_UNLOCKED = prepared(
-    change_feed.with_record(
-        sa.update(tables.nodes)
-        .where(tables.nodes.c.id.in_(sa.select(_unlocked.c.id)))
-        .values(origins.LOCKED)
-        .returning(tables.nodes.c.id, tables.nodes.c.uuid)
-        .cte('taken')
-    )
-)
-_TAKEN = (tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.origin)
-_HAS_EXPIRED = (
-    sa.exists()
-    .where(tables.reservations.c.node_uuid == tables.nodes.c.uuid)
-    .correlate(tables.nodes)
-    .label('has_expired')
-)
-
-
-def read_taken(
-    connection: sa.Connection, nodes: Sequence[_Node], conditions: Iterable[Condition], columns: Columns
-) -> list[sa.Row]:
-    """Read nodes that are taken.
-
-    :param conditions: conditions on nodes, which are checked under the locks.
-    :returns: rows as from ``NodeChoice.take``.
-    :raises Lost: a node does not exist any more, or does not fulfil the conditions.
-    """
-    # Each column once. A reservation of a node that fulfils the conditions has expired.
-    all_columns = dict.fromkeys((*_TAKEN, *node_providers.BEFORE, _HAS_EXPIRED, MOMENT, *columns))
-    statement = prepared(sa.select(*all_columns).where(_IDS, *conditions))
-    rows = {row.id: row for row in connection.execute(statement, {'ids': [node.id for node in nodes]})}
-    if len(rows) < len(nodes):
-        raise Lost
-    return [rows[node.id] for node in nodes]
 
 
 def _refuse(attempt: NodeChoice, instances: Sequence[str], contradictions: int) -> None:

@@ -13,9 +13,10 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.db.statements.annotations import Columns, Condition
 from ironic_traits.inventory.core import eligibility, node_selection
-from ironic_traits.inventory.holds import free_nodes
-from ironic_traits.inventory.holds.free_nodes import Lost, NodeChoice, TooFew
+from ironic_traits.inventory.holds import taken_nodes
+from ironic_traits.inventory.holds.free_nodes import NodeChoice, TooFew
 from ironic_traits.inventory.holds.reservations import held_elsewhere
+from ironic_traits.inventory.holds.taken_nodes import Lost
 from ironic_traits.inventory.search import group_search, node_groups, related_nodes
 from ironic_traits.inventory.search.group_search import Free, GroupedNode
 from ironic_traits.inventory.search.matches import NodeRequest
@@ -46,20 +47,35 @@ class GroupChoice(NodeChoice):
             self._nodes = related_nodes.read(self.context, connection, policies, instances)
             held = {node.instance for node in self._nodes.own}
             rest = [instance for instance in instances if instance not in held]
-            first = self.allocated_first(connection, rest)
+            first, allocated = self.allocated_first(connection, rest), self._own(connection, rest)
         self.related = numbers = self._nodes.numbers(policies)
         if not rest:
             own = topology.count(policies, [node.cell for node in self._nodes.own])
             if not all(policy.allows(*each) for policy, *each in zip(policies, numbers, own, strict=True)):
                 raise held_elsewhere(instances[0], self._nodes.own[0].uuid, True, 'does not match')
             return
-        busy = frozenset(self._busy)
+        busy, promised, claim = set(self._busy), set[int](), self.claim()
+        named = claim.conditions(self.context) if claim else []
         for conditions in ([first] if first else []) + [[]]:
-            free = Free(eligibility.only(rest), conditions, busy)
-            with group_search.search(self.context, self.request, numbers, len(rest), free) as found:
-                self._chosen = found.choose(len(rest))
+            while True:
+                free = Free(eligibility.only(rest), [*conditions, *named], frozenset(busy | promised))
+                with group_search.search(self.context, self.request, numbers, len(rest), free) as found:
+                    self._chosen = found.choose(len(rest))
+                claim = self.claim()
+                if (
+                    not self._chosen
+                    or not claim
+                    or len(claim.choose(self._chosen, self._project, allocated)) == len(rest)
+                ):
+                    break
+                refusal = claim.refusal(self.context, len(rest))
+                if promised.issuperset(claim.refused):
+                    raise refusal
+                promised.update(claim.refused)
             if self._chosen:
                 return
+        if promised:
+            raise refusal
         if not busy:
             raise TooFew(rest)
         # There may be enough with the locked nodes.
@@ -84,7 +100,8 @@ class GroupChoice(NodeChoice):
         policies = self.request.topology
         conditions = [*self.request.conditions(self.context), eligibility.eligible_for(eligibility.only(instances))]
         columns = (*columns, *node_groups.columns(policies))
-        rows = free_nodes.read_taken(connection, self._chosen, conditions, columns)
+        rows = taken_nodes.read_taken(connection, self._chosen, conditions, columns)
+        rows = self.confirmed(connection, rows, self._own(connection, instances))
         is_same = [node_groups.cell(policies, row) for row in rows] == [node.cell for node in self._chosen]
         if not is_same or (any(self._nodes) and self._read_related(connection) != self._nodes):
             raise Lost
@@ -104,7 +121,7 @@ class GroupChoice(NodeChoice):
             return
         # First those that are waited for: who holds no lock yet can take part in no deadlock.
         node_selection.lock(connection, sorted(related))
-        taken = {node.id for node in free_nodes.take_some(connection, self._chosen, len(self._chosen))}
+        taken = {node.id for node in taken_nodes.take_some(connection, self._chosen, len(self._chosen))}
         if len(taken) < len(self._chosen):
             self._busy |= {node.id for node in self._chosen if node.id not in taken}
             raise Lost

@@ -23,7 +23,7 @@ from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import clock
 from ironic_traits.inventory.core import history, node_filters, node_providers
 from ironic_traits.inventory.core.eligibility import OF_NODE
-from ironic_traits.inventory.holds import free_nodes, mirror_claims
+from ironic_traits.inventory.holds import free_nodes, mirror_claims, taken_nodes
 from ironic_traits.inventory.holds.free_nodes import NodeChoice
 from ironic_traits.inventory.holds.group_holds import GroupChoice
 from ironic_traits.inventory.holds.mirror_claims import Holding
@@ -71,7 +71,7 @@ def _hold(
         return _hold_once(context, instances, node_request, expiry, attempt)
     except db_exception.DBDuplicateEntry:
         # Another request has reserved a node for the same instance. Try again, and return that reservation.
-        raise free_nodes.Lost(was_searched=False) from None
+        raise taken_nodes.Lost(was_searched=False) from None
 
 
 @retried
@@ -171,7 +171,7 @@ def _check_kept(context: Context, connection: sa.Connection, held: Collection[sa
         live = sa.select(tables.reservations.c.id).join(tables.nodes, OF_NODE).where(of_held, ~on_node)
         # To wait for a locked node could end in a deadlock. Who has locked it may put the instance on it.
         if len(connection.execute(live.with_for_update(skip_locked=True)).all()) < len(held):
-            raise free_nodes.Lost
+            raise taken_nodes.Lost
 
 
 def _insert(
@@ -181,7 +181,7 @@ def _insert(
 
     :param chosen: {instance: row of a locked node}.
     :returns: {instance: row with FIELDS}.
-    :raises free_nodes.Lost: one of the instances has got a node since the first check.
+    :raises taken_nodes.Lost: one of the instances has got a node since the first check.
     """
     moment = next(iter(chosen.values())).moment
     expires_at = expiry.at(context, moment)
@@ -200,7 +200,7 @@ def _insert(
     statement = _INSERTED_LOCKING if connection.dialect.name in ('mysql', 'mariadb') else _INSERTED
     inserted = connection.execute(statement, {'instances': list(chosen)}).all()
     if any(row.on_node for row in inserted):
-        raise free_nodes.Lost
+        raise taken_nodes.Lost
     mirror_claims.begin(
         context, connection, [Holding(chosen[row.instance_uuid], row.uuid, row.instance_uuid) for row in inserted]
     )

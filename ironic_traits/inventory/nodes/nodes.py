@@ -22,13 +22,21 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.types import now
 from ironic_traits.deploy import drivers, states
-from ironic_traits.inventory.core import history, node_consumers, node_filters, node_providers, origins, trait_filters
+from ironic_traits.inventory.core import (
+    eligibility,
+    history,
+    node_consumers,
+    node_filters,
+    node_providers,
+    origins,
+    trait_filters,
+)
 from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.paging import Page, Rows, fetch
 from ironic_traits.inventory.core.secrets import with_masks
 from ironic_traits.inventory.core.single_node import MOMENT, read, take
 from ironic_traits.inventory.core.single_node import change as write
-from ironic_traits.inventory.holds import allocations, node_guards, reservations
+from ironic_traits.inventory.holds import allocations, node_guards, promise_claims, reservations
 from ironic_traits.inventory.nodes import node_parents
 from ironic_traits.inventory.nodes.node_columns import JSON_FIELDS, all_columns, columns, sort_column, with_sources
 from ironic_traits.inventory.records import records
@@ -206,6 +214,7 @@ def find_by_idents(
     return with_sources(context, connection, fields, rows)
 
 
+@promise_claims.beginning_again
 @retried
 def update(context: Context, ident: str, change: Callable[[Values], Values], fields: tuple[str, ...]) -> sa.Row:
     """Update a node.
@@ -216,6 +225,7 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
     :raises failures.NodeAssociated: the node has an instance, and ``instance_uuid`` names another.
     :raises failures.NodeReserved: the node is reserved for an instance other than ``instance_uuid``.
     :raises failures.NodeAllocated: the node is allocated to a consumer other than ``instance_uuid``.
+    :raises failures.CapacityPromised: capacity reservations need the node.
     :raises failures.InvalidState: the node's state, or its allocation, does not allow the changes.
     :raises failures.Failure: as ``create`` and ``change`` raise it.
     """
@@ -236,9 +246,7 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
                 changes['parent_node'] = node_parents.resolved(context, connection, {**new, 'uuid': node.uuid})
             _check_owner(context, node, changes)
             if changes.get('instance_uuid'):
-                node_guards.check_reservation(connection, node.uuid, changes['instance_uuid'])
-                node_consumers.check_allocation(connection, node, changes['instance_uuid'])
-                reservations.check_instance(context, connection, node.uuid, changes['instance_uuid'])
+                _check_holders(context, connection, node, changes['instance_uuid'])
             if 'resource_class' in changes and old['resource_class']:
                 node_guards.check_free(connection, node)
             changes |= _cleared(changes)
@@ -255,6 +263,15 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
         raise _duplicate(error, {**new, 'uuid': ident}) from error
     except db_exception.DBReferenceError as error:
         raise _no_chassis(new) from error
+
+
+def _check_holders(context: Context, connection: sa.Connection, node: sa.Row, instance: str) -> None:
+    """Raise a failure if something else than an instance, which is on no other node, has a right to a node."""
+    node_guards.check_reservation(connection, node.uuid, instance)
+    node_consumers.check_allocation(connection, node, instance)
+    reservations.check_instance(context, connection, node.uuid, instance)
+    if eligibility.is_free(connection, node.id):
+        promise_claims.take_named(context, connection, node.id)
 
 
 @waiting_for_lock

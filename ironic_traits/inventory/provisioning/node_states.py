@@ -20,6 +20,7 @@ from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.types import read_clock
 from ironic_traits.deploy import states, steps, validate
 from ironic_traits.inventory.core import (
+    eligibility,
     history,
     mismatches,
     node_consumers,
@@ -29,7 +30,7 @@ from ironic_traits.inventory.core import (
 )
 from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import change, read, take
-from ironic_traits.inventory.holds import reservations
+from ironic_traits.inventory.holds import promise_claims, reservations
 from ironic_traits.inventory.provisioning import transitions, workers
 from ironic_traits.inventory.records import deploy_templates, runbooks
 
@@ -62,6 +63,7 @@ class _Request(NamedTuple):
         return states.VERBS[self.verb].event
 
 
+@promise_claims.beginning_again
 @waiting_for_lock
 @retried
 def provision(
@@ -90,6 +92,7 @@ def provision(
     :raises failures.NodeAllocated: deploy of a node that is allocated to a consumer other than its instance.
     :raises failures.ReservationUnknown: the node's live reservation is not ``reservation_uuid``.
     :raises failures.InstanceAssociated: the reservation's instance is on another node.
+    :raises failures.CapacityPromised: deploy of a free node that capacity reservations need.
     """
     request = _Request(verb, arguments, configdrive, reservation_uuid)
     changes: Values = {}
@@ -260,6 +263,8 @@ def _instance_changes(
         changes |= reservations.use(context, connection, locked_node, request.reservation_uuid, moment)
         holder = changes.get('instance_uuid', locked_node.instance_uuid)
         node_consumers.check_allocation(connection, locked_node, holder)
+        if holder is None and eligibility.is_free(connection, locked_node.id):
+            promise_claims.take_named(context, connection, locked_node.id)
     if request.configdrive is not None:
         changes['configdrive'] = request.configdrive
         # As in Ironic, which masks it there.

@@ -136,6 +136,11 @@ class Nodes:
         """Set of the free nodes."""
         return self._parts['free']
 
+    @property
+    def held(self) -> int:
+        """Set of the nodes that an instance, a reservation or a consumer holds."""
+        return self._parts['held']
+
     def trait(self, name: str) -> int:
         """Return the set of the nodes with a trait; it may include nodes that the caller may not see."""
         return self._traits.get(name, self.view.get('trait', name) if name not in self._traits else 0)
@@ -201,7 +206,7 @@ class Nodes:
     def considered(self, filters: Mapping[str, Any]) -> int:
         """Return the set of the nodes that pass filters, without children unless a filter asks for them."""
         nodes = self.all
-        if node_filters.without_children(filters):
+        if node_filters.hides_children(filters):
             nodes &= ~self.view.get(node_sets.CHILDREN)
         nodes &= self._at_the_moment(filters)
         rest = {}
@@ -219,8 +224,10 @@ class Nodes:
 
     def _at_the_moment(self, filters: Mapping[str, object]) -> int:
         """Return the set of the nodes that pass the filters that depend on the clock."""
-        nodes, reserved = self.all, self.view.unavailable('reserved')
-        eligible = self.all
+        nodes = self.all
+        if not {'reserved', 'eligible'} & filters.keys():
+            return nodes
+        eligible, reserved = self.all, self.view.unavailable('reserved')
         for reason in node_sets.REASONS:
             eligible &= ~self.view.unavailable(reason)
         for name, members in (('reserved', reserved), ('eligible', eligible)):

@@ -39,6 +39,9 @@ class NodeRequest:
     :ivar idents: (uuid or name, …) of the nodes to choose from, the best first; None for all nodes.
     :ivar excluded: the mirrored nodes that cannot be held in their cloud; None if the request ignores this.
     :ivar topology: policies about the groups of the nodes (``matching.topology``).
+    :ivar project: the project that the nodes are for; None for that of the caller.
+    :ivar capacity_reservation: uuid of the capacity reservation that the nodes are taken for; None for any of the
+        project.
     """
 
     grant: Grant
@@ -47,6 +50,8 @@ class NodeRequest:
     idents: tuple[str, ...] | None = None
     excluded: Exclusions | None = None
     topology: tuple[Policy, ...] = ()
+    project: str | None = None
+    capacity_reservation: str | None = None
 
     @property
     def is_a_list(self) -> bool:

@@ -59,7 +59,8 @@ class View:
         self.expired = 0
         self._nodes = nodes
         self._sets = nodes.sets
-        self._position = nodes.position
+        #: Function from the id of a node to its position; None for a node that is not in the index.
+        self.position = nodes.position
         self._ids = nodes.ids
         self._known: dict[Hashable, int] = {}
 
@@ -100,7 +101,7 @@ class View:
     def of_ids(self, node_ids: Iterable[int]) -> int:
         """Return the set of nodes with these ids."""
         return bitsets.from_positions(
-            (position for position in map(self._position, node_ids) if position is not None), self.size
+            (position for position in map(self.position, node_ids) if position is not None), self.size
         )
 
     def ids(self, nodes: int, limit: int) -> list[int]:

@@ -47,6 +47,7 @@ def paths(client):
         'target_uuid': uuids['volume/targets'],
         'driver_name': 'fake-hardware',
         'reservation_uuid': INSTANCE,
+        'capacity_reservation_ident': 'spring',
         'allocation_ident': INSTANCE,
         'runbook_ident': uuids['runbooks'],
         'template_ident': uuids['deploy_templates'],

@@ -89,6 +89,8 @@ GIVEN_BY = {
     'explanation': 'POST /v1/explanations',
     'reservation': 'GET /v1/reservations/{reservation_uuid}',
     'reservations-list': 'GET /v1/reservations',
+    'capacity-reservation-show': 'GET /v1/capacity_reservations/{capacity_reservation_ident}',
+    'capacity-reservations-list': 'GET /v1/capacity_reservations',
     'node-allocation-show': 'GET /v1/allocations/{allocation_ident}',
     'node-allocation-error': 'POST /v1/allocations',
     'node-allocations-list': 'GET /v1/allocations',
@@ -200,6 +202,7 @@ def test_every_field_has_a_type_and_a_version():
     [
         ('matches', 'POST /v1/matches'),
         ('capacity', 'POST /v1/capacity'),
+        ('capacity_reservations', 'POST /v1/capacity_reservations'),
         ('explanations', 'POST /v1/explanations'),
         ('drift', 'POST /v1/drift'),
         ('reservations', 'POST /v1/reservations'),

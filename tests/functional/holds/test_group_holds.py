@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from ironic_traits.api.v1.protocol import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
-from ironic_traits.inventory.holds.free_nodes import Lost
 from ironic_traits.inventory.holds.group_holds import GroupChoice
+from ironic_traits.inventory.holds.taken_nodes import Lost
 from ironic_traits.inventory.search import matches, node_index
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.matching.topology import parse

@@ -14,6 +14,7 @@ from ironic_traits.api.description.operations import operations
 from ironic_traits.api.layers.metrics import _watch_connections
 from ironic_traits.api.resource import ROUTE
 from tests.support.client import Client
+from tests.support.providers import golden
 from tests.support.reservations import instance
 from tests.support.service import ForkedServer, make_app
 
@@ -81,6 +82,23 @@ def test_nodes_reservations_and_connections(counting):
     connections = values['ironic_traits_database_connections_open']
     assert connections['reader',] >= 1 <= connections['writer',]
     assert values['ironic_traits_database_connections_in_use'] == {('reader',): 0, ('writer',): 0}
+
+
+def test_capacity_reservations(counting):
+    """The metric is there while there are some, and shows a promise that cannot be kept."""
+    nodes = [golden(counting) for _ in range(3)]
+    assert 'ironic_traits_capacity_reservation_nodes' not in metrics(counting)
+    counting.ask(
+        'POST', '/v1/capacity_reservations', {'name': 'a', 'project': 'p', 'count': 3, 'resource_class': 'gold'}
+    )
+    body = {'instance_uuid': instance(1), 'capacity_reservation': 'a'}
+    taken = counting.ask('POST', '/v1/reservations', body).json['reservation']['node_uuid']
+    counting.ask('PUT', f'/v1/nodes/{next(node for node in nodes if node != taken)}/maintenance', {})
+    assert metrics(counting)['ironic_traits_capacity_reservation_nodes'] == {
+        ('a', 'used'): 1,
+        ('a', 'left'): 2,
+        ('a', 'short'): 1,
+    }
 
 
 def test_metrics_are_off_by_default(client):

@@ -12,6 +12,7 @@ from prometheus_client import parser
 from ironic_traits.inventory.mirrored import mirror_clouds
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
 from tests.support.client import Client
+from tests.support.providers import golden
 from tests.support.service import make_app, upgraded
 
 ETC = pathlib.Path(__file__).parents[3] / 'etc'
@@ -38,6 +39,9 @@ def samples(tmp_path_factory):
         client.node(name='one', maintenance=True)
         body = {'instance_uuid': 'a8b2c1c0-0000-4000-8000-000000000001', 'node_uuid': ['one']}
         assert client.ask('POST', '/v1/reservations', body).status_int == 409
+        golden(client)
+        promise = {'name': 'a', 'project': 'p', 'count': 1, 'resource_class': 'gold'}
+        assert client.ask('POST', '/v1/capacity_reservations', promise).status_int == 201
         turn = Turn('far', 'a', 60)
         mirror_clouds.take(app.service, turn, 'test')
         mirror_clouds.save(app.service, turn, current_at=mirror_clouds.now(app.service), write_queue=0)

@@ -1,0 +1,180 @@
+"""Capacity reservations: promises of a number of nodes that match a request, for a project.
+
+``promised_nodes`` keeps the nodes for them. Nothing is chosen, and there are no dates in the future: a promise begins
+when it is created.
+"""
+
+import datetime
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+from oslo_utils import uuidutils
+
+from ironic_traits import failures
+from ironic_traits.context import Context
+from ironic_traits.db import tables
+from ironic_traits.db.engine import retried
+from ironic_traits.db.statements.annotations import Columns
+from ironic_traits.db.statements.types import read_clock, statement_clock
+from ironic_traits.inventory.core import eligibility, node_selection
+from ironic_traits.inventory.core.paging import Page, Rows, fetch
+from ironic_traits.inventory.holds import promised_nodes
+from ironic_traits.inventory.holds.promise_claims import Stale
+from ironic_traits.inventory.holds.promised_nodes import LIVE
+
+_TABLE = tables.capacity_reservations
+_COLUMNS = tuple(_TABLE.c)
+_EXPIRED = _TABLE.c.expires_at <= statement_clock()
+
+
+class Kept(NamedTuple):
+    """How far a capacity reservation is used, and can be kept.
+
+    :ivar used: number of nodes that are held for it.
+    :ivar left: number of nodes that it still has a right to.
+    :ivar short: how many of these it cannot get, even if nobody else takes a node.
+    :ivar free: number of free nodes that match it.
+    """
+
+    name: str
+    used: int
+    left: int
+    short: int
+    free: int
+
+
+class NewPromise(NamedTuple):
+    """A capacity reservation that a client requests.
+
+    :ivar requirements: arguments of ``matching.requests.understand``.
+    :ivar filters: {filter: value}, as for ``node_filters.conditions``.
+    """
+
+    name: str
+    project: str
+    number: int
+    expires_at: datetime.datetime | None
+    requirements: Mapping[str, Any]
+    filters: Mapping[str, Any]
+
+
+def create(context: Context, promise: NewPromise) -> sa.Row:
+    """Create a capacity reservation.
+
+    :raises failures.CapacityInsufficient: not so many nodes are free beside those that others have a right to.
+    :raises failures.RecordExists: there is one with the name.
+    :raises failures.InvalidInput: the expiry is in the past.
+    """
+    document = {'requirements': promise.requirements, 'filters': promise.filters}
+    values = {
+        'uuid': uuidutils.generate_uuid(),
+        'name': promise.name,
+        'project': promise.project,
+        'number': promise.number,
+        'expires_at': promise.expires_at,
+        'request': json.dumps(document),
+    }
+    while True:
+        nodes = promised_nodes.read_with(context, values)
+        kept, free = nodes.kept()[promised_nodes.NEW], nodes.by_id[promised_nodes.NEW].free.bit_count()
+        if kept < promise.number:
+            raise failures.CapacityInsufficient(number=promise.number, free=free, others=free - kept)
+        try:
+            return _insert(context, values, nodes)
+        except Stale:
+            continue
+        except db_exception.DBDuplicateEntry as error:
+            raise failures.RecordExists(what='A capacity reservation', key=f'with name {promise.name}') from error
+
+
+@retried
+def _insert(context: Context, values: dict[str, Any], nodes: promised_nodes.PromisedNodes) -> sa.Row:
+    """Insert a capacity reservation.
+
+    :raises Stale: other capacity reservations, or the nodes that could keep all of them, have changed.
+    """
+    # Transactions that have begun before the first promise do not know it. They cannot take these nodes any more.
+    ids = sorted(nodes.sufficient())
+    with context.write() as connection:
+        node_selection.lock(connection, ids)
+        for batch in node_selection.batches(ids):
+            free = sa.select(tables.nodes.c.id).where(tables.nodes.c.id.in_(batch), eligibility.ELIGIBLE)
+            if len(connection.execute(free).all()) < len(batch):
+                raise Stale
+        others = sa.select(_TABLE.c.id).where(LIVE).order_by(_TABLE.c.id).with_for_update()
+        if set(connection.scalars(others)) != nodes.by_id.keys() - {promised_nodes.NEW}:
+            raise Stale
+        moment = read_clock(connection)
+        if values['expires_at'] and values['expires_at'] <= moment:
+            raise failures.InvalidInput(reason="'expires_at' is in the past.")
+        connection.execute(sa.delete(_TABLE).where(_EXPIRED))
+        connection.execute(sa.insert(_TABLE).values(created_at=moment, **values))
+        return _read(connection, values['uuid'], _COLUMNS)
+
+
+def find(context: Context, project: str | None, page: Page) -> Rows:
+    """List capacity reservations.
+
+    :param project: only those of this project; None for all.
+    :raises failures.CapacityReservationNotFound: the marker is not one of them.
+    """
+    of_project = [_TABLE.c.project == project] if project is not None else []
+    with context.read() as connection:
+        marker = functools.partial(_read, connection, conditions=of_project)
+        return fetch(connection, sa.select(_TABLE).where(LIVE, *of_project), _TABLE, page, marker)
+
+
+def get(context: Context, ident: str) -> sa.Row:
+    """Return a capacity reservation.
+
+    :param ident: uuid or name.
+    :raises failures.CapacityReservationNotFound: there is none, or it has expired.
+    """
+    with context.read() as connection:
+        return _read(connection, ident, _COLUMNS)
+
+
+@retried
+def delete(context: Context, uuid: str) -> None:
+    """Delete a capacity reservation. The nodes that are held for it stay held.
+
+    :raises failures.CapacityReservationNotFound: there is none, or it has expired.
+    """
+    with context.write() as connection:
+        if not connection.execute(sa.delete(_TABLE).where(_TABLE.c.uuid == uuid, LIVE)).rowcount:
+            raise failures.CapacityReservationNotFound(ident=uuid)
+
+
+def document(row: sa.Row) -> dict[str, Any]:
+    """Return the request of a capacity reservation, with the keys of /v1/matches."""
+    stored = json.loads(row.request)
+    return stored['requirements'] | stored['filters']
+
+
+def kept(context: Any) -> dict[str, Kept]:
+    """Return how far the capacity reservations can be kept now, {uuid: Kept}.
+
+    :param context: a Context or a Service.
+    """
+    nodes = promised_nodes.read(context)
+    numbers = nodes.kept()
+    return {
+        promise.uuid: Kept(
+            promise.name, promise.used, promise.left, promise.left - numbers[promise.id], promise.free.bit_count()
+        )
+        for promise in nodes.by_id.values()
+    }
+
+
+def _read(
+    connection: sa.Connection, ident: str, columns: Columns, conditions: Sequence[sa.ColumnElement[bool]] = ()
+) -> sa.Row:
+    key = _TABLE.c.uuid if uuidutils.is_uuid_like(ident) else _TABLE.c.name
+    row = connection.execute(sa.select(*columns).where(key == ident, LIVE, *conditions)).first()
+    if row is None:
+        raise failures.CapacityReservationNotFound(ident=ident)
+    return row

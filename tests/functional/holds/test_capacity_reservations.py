@@ -1,0 +1,304 @@
+"""Capacity reservations: what others may take, and who uses them up, on each database."""
+
+import datetime
+
+import pytest
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.inventory.holds import promised_nodes
+from tests.support import personas
+from tests.support.client import Client
+from tests.support.promises import CAPACITY, add_trait, claim, figures, promise, take
+from tests.support.providers import golden, patch
+from tests.support.reservations import PATH, expire, instance, reserve
+from tests.support.rows import set_exclusive
+from tests.support.service import make_app
+
+
+class AsSystemAdmin(Client):
+    """A client that sends requests as an administrator of the system, unless headers say something else."""
+
+    def ask(self, *arguments, headers=(), **options):
+        return super().ask(*arguments, headers=headers or personas.headers('system_admin'), **options)
+
+
+#: {kind of claim: function of a client, the number of an instance, and a free node that claims the node}.
+CLAIMS = {
+    'reservation of a list': lambda client, number, node: reserve(client, number, [node]),
+    'reservation by request': lambda client, number, node: take(client, number),
+    'instance_uuid': lambda client, number, node: client.ask(
+        'PATCH', f'/v1/nodes/{node}', [{'op': 'add', 'path': '/instance_uuid', 'value': instance(number)}]
+    ),
+    'deploy without an instance': lambda client, number, node: client.ask(
+        'PUT', f'/v1/nodes/{node}/states/provision', {'target': 'active'}
+    ),
+    'Placement': lambda client, number, node: claim(client, number, node, 'another'),
+    'topology': lambda client, number, node: take(
+        client, number, topology=[{'key': 'properties/rack', 'policy': 'affinity'}]
+    ),
+}
+
+
+@pytest.mark.parametrize('kind', CLAIMS)
+def test_a_claim_of_another_leaves_what_is_promised(client, kind):
+    """The refusal says which promise it would break, and what is left. Nothing has changed by it."""
+    first, last = golden(client, properties={'rack': 'r'}), golden(client, properties={'rack': 'r'})
+    assert promise(client, 'a', 1).status_int == 201
+    taken = CLAIMS[kind](client, 1, first)
+    assert taken.status_int in (200, 201, 202, 204), taken.text
+    free = [node['uuid'] for node in client.get('/v1/nodes?eligible=true&fields=uuid')['nodes']]
+    assert len(free) == 1
+    assert figures(client, 'a') == (0, 1, 0, 1)
+    refused = CLAIMS[kind](client, 2, free[0])
+    assert refused.status_int == 409
+    assert 'capacity reservation a needs 1 of the 1 that match it' in refused.text
+    assert figures(client, 'a') == (0, 1, 0, 1)
+    assert last in (*free, first, last)
+
+
+def test_an_allocation_of_another_ends_in_error(client):
+    """Its error says why."""
+    golden(client)
+    promise(client, 'a', 1)
+    uuid = client.ask('POST', '/v1/allocations', {'resource_class': 'gold'}).json['uuid']
+    assert 'capacity reservation a' in client.get(f'/v1/allocations/{uuid}')['last_error']
+
+
+def test_the_project_uses_it_up(client):
+    """Claims of its project count automatically, and those that name it. After that, it has no right to more."""
+    nodes = [golden(client, properties={'rack': 'r'}) for _ in range(3)]
+    promise(client, 'a', 2)
+    assert claim(client, 1, nodes[0], 'project-a').status_int == 204
+    assert figures(client, 'a') == (1, 1, 0, 2)
+    assert take(client, 2, capacity_reservation='a').status_int == 201
+    assert figures(client, 'a') == (2, 0, 0, 1)
+    for more in ({}, {'topology': [{'key': 'properties/rack', 'policy': 'affinity'}]}):
+        refused = take(client, 3, capacity_reservation='a', **more)
+        assert refused.json['code'] == 'baremetal.capacity_reservation.used_up'
+    assert take(client, 4).status_int == 201
+
+
+def test_a_node_that_its_project_gives_back_is_promised_again(client):
+    """It counts while something holds it, also if the reservation has become an instance."""
+    node = golden(client)
+    promise(client, 'a', 1)
+    uuid = take(client, 1, capacity_reservation='a').json['reservation']['uuid']
+    assert figures(client, 'a') == (1, 0, 0, 0)
+    client.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}])
+    client.ask('DELETE', f'{PATH}/{uuid}')
+    assert figures(client, 'a') == (1, 0, 0, 0)
+    client.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'remove', 'path': '/instance_uuid'}])
+    assert figures(client, 'a') == (0, 1, 0, 1)
+    assert take(client, 2).status_int == 409
+
+
+def test_a_reservation_that_expires_is_promised_again(app, client):
+    """So is a node whose reservation has expired, without a write."""
+    golden(client)
+    promise(client, 'a', 1)
+    take(client, 1, capacity_reservation='a', expires_in=1000)
+    expire(app)
+    assert figures(client, 'a') == (0, 1, 0, 1)
+    assert take(client, 2).status_int == 409
+    assert take(client, 3, capacity_reservation='a').status_int == 201
+
+
+#: {kind of claim: function of a client, headers, the number of an instance, and a node}.
+OWN = {
+    'reservation': lambda client, headers, number, node: client.ask(
+        'POST', PATH, {'instance_uuid': instance(number), 'node_uuid': node}, headers=headers
+    ),
+    'allocation': lambda client, headers, number, node: client.ask(
+        'POST', '/v1/allocations', {'resource_class': 'gold', 'candidate_nodes': [node]}, headers=headers
+    ),
+    'instance_uuid': lambda client, headers, number, node: client.ask(
+        'PATCH',
+        f'/v1/nodes/{node}',
+        [{'op': 'add', 'path': '/instance_uuid', 'value': instance(number)}],
+        headers=headers,
+    ),
+}
+
+
+def of_alpha(client):
+    """Create a free golden node of the project alpha, which beta leases, and return its uuid."""
+    node = golden(client)
+    for name, project in (('owner', 'alpha'), ('lessee', 'beta')):
+        patch(client, node, {'op': 'add', 'path': f'/{name}', 'value': project})
+    return node
+
+
+@pytest.mark.parametrize('kind', OWN)
+def test_claims_of_projects(database_url, kind):
+    """A claim of the project uses its promise up. Another project that may use the same node may not take it."""
+    with make_app(database_url, api__auth_strategy='noauth2') as app:
+        client = AsSystemAdmin(app)
+        node = of_alpha(client)
+        body = {'name': 'a', 'project': 'alpha', 'count': 1, 'resource_class': 'gold'}
+        assert client.ask('POST', CAPACITY, body).status_int == 201
+        refused = OWN[kind](
+            client, personas.headers('system_admin' if kind == 'instance_uuid' else 'lessee_admin'), 1, node
+        )
+        assert refused.status_int == 409 or refused.json.get('state') == 'error', refused.text
+        shown = 'capacity reservation a needs 1' if kind == 'instance_uuid' else 'are promised to other projects'
+        assert shown in refused.text
+        taken = OWN[kind](client, personas.headers('owner_admin'), 2, node)
+        assert taken.status_int in (200, 201), taken.text
+        assert figures(client, 'a') == (1, 0, 0, 0)
+
+
+def test_who_may_name_it(database_url):
+    """Members of its project, and services. For others, it does not exist."""
+    with make_app(database_url, api__auth_strategy='noauth2') as app:
+        client = AsSystemAdmin(app)
+        for _ in range(6):
+            of_alpha(client)
+        body = {'name': 'a', 'project': 'alpha', 'count': 6, 'resource_class': 'gold'}
+        assert client.ask('POST', CAPACITY, body).status_int == 201
+        statuses = {}
+        for number, persona in enumerate(personas.PERSONAS):
+            body = {'instance_uuid': instance(number), 'capacity_reservation': 'a'}
+            response = client.ask('POST', PATH, body, headers=personas.headers(persona))
+            statuses.setdefault(response.status_int, []).append(persona)
+            if response.status_int == 201:
+                client.ask('DELETE', f'{PATH}/{response.json["reservation"]["uuid"]}')
+        of_alpha_members = ['owner_admin', 'owner_manager', 'owner_member']
+        assert statuses[201] == ['system_admin', 'system_member', 'system_service', 'service', *of_alpha_members]
+        assert statuses[403] == [
+            'system_reader',
+            'owner_reader',
+            'owner_service',
+            'lessee_reader',
+            'stranger_reader',
+            'nobody',
+        ]
+        assert statuses.keys() == {201, 403, 404}
+
+
+def test_an_exclusive_trait(app, client):
+    """Who has promised nodes with it, has asked for it, so a request that names only the promise gets one."""
+    plain, special = golden(client), golden(client)
+    add_trait(client, special, 'CUSTOM_X')
+    set_exclusive(app.service, ['CUSTOM_X'])
+    assert promise(client, 'b', 2).status_int == 409
+    promise(client, 'a', 1, required=['CUSTOM_X'])
+    assert take(client, 1).json['reservation']['node_uuid'] == plain
+    response = client.ask('POST', PATH, {'instance_uuid': instance(2), 'capacity_reservation': 'a'})
+    assert response.json['reservation']['node_uuid'] == special
+
+
+@pytest.mark.parametrize(
+    'request_of',
+    [
+        lambda node: {'node_uuid': [node]},
+        lambda node: {'resource_class': 'gold'},
+        lambda node: {'topology': [{'key': 'properties/rack', 'policy': 'affinity'}]},
+    ],
+)
+def test_a_consumer_reserves_its_own_node(client, monkeypatch, request_of):
+    """Its node is not free, so no promise depends on it, and the promises are read once."""
+    node, reads = golden(client, properties={'rack': 'r'}), []
+    assert claim(client, 1, node, 'another').status_int == 204
+    golden(client)
+    promise(client, 'a', 1)
+
+    def read(*arguments, original=promised_nodes.read):
+        reads.append(1)
+        return original(*arguments)
+
+    monkeypatch.setattr(promised_nodes, 'read', read)
+    response = client.ask('POST', PATH, {'instance_uuid': instance(1), **request_of(node)})
+    assert response.json['reservation']['node_uuid'] == node
+    assert len(reads) == 1
+    assert figures(client, 'a') == (0, 1, 0, 1)
+
+
+def test_promises_that_overlap(client):
+    """Two promises can be kept together although the nodes of one all match the other; a third does not fit."""
+    for _ in range(2):
+        golden(client)
+    special = golden(client)
+    add_trait(client, special, 'CUSTOM_X')
+    assert promise(client, 'any', 2).status_int == 201
+    assert promise(client, 'special', 1, required=['CUSTOM_X']).status_int == 201
+    refused = promise(client, 'more', 1)
+    assert refused.status_int == 409
+    assert 'Free nodes that match: 3. Other capacity reservations need 3 of them.' in refused.text
+    # Its project may not take the node that only the other promise can have.
+    assert claim(client, 1, special, 'project-any').status_int == 409
+    assert take(client, 2, capacity_reservation='any').json['reservation']['node_uuid'] != special
+
+
+def test_a_promise_that_cannot_be_kept(client):
+    """A node that breaks makes it short. A node that comes is for it."""
+    node = golden(client)
+    promise(client, 'a', 1)
+    client.ask('PUT', f'/v1/nodes/{node}/maintenance', {})
+    assert figures(client, 'a') == (0, 1, 1, 0)
+    new = golden(client)
+    assert figures(client, 'a') == (0, 1, 0, 1)
+    assert reserve(client, 1, [new]).status_int == 409
+    client.ask('DELETE', f'/v1/nodes/{node}/maintenance')
+    assert reserve(client, 1, [new]).status_int == 201
+
+
+def test_expiry(client):
+    """After its expiry, it does not exist any more, and others may take the nodes. Its name is free."""
+    golden(client)
+    end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=1)
+    assert promise(client, 'a', 1, expires_at=end.isoformat()).status_int == 201
+    assert take(client, 1).status_int == 409
+    while client.ask('GET', f'{CAPACITY}/a').status_int == 200:
+        assert datetime.datetime.now(datetime.UTC) < end + datetime.timedelta(seconds=30)
+    assert client.get(CAPACITY) == {'capacity_reservations': []}
+    assert promise(client, 'a', 1).status_int == 201
+    client.ask('DELETE', f'{CAPACITY}/a')
+    assert take(client, 1).status_int == 201
+
+
+BAD = {
+    'no name': {'name': None},
+    'a slash in the name': {'name': 'a/b'},
+    'a uuid as name': {'name': 'b3a5b7f1-0000-4000-8000-000000000000'},
+    'no project': {'project': None},
+    'no count': {'count': None},
+    'none': {'count': 0},
+    'too many': {'count': 10**6},
+    'the past': {'expires_at': '2020-01-01T00:00:00+00:00'},
+    'a topology': {'topology': [{'key': 'properties/rack', 'policy': 'affinity'}]},
+    'no trait': {'required': ['NO_SUCH']},
+    'an unknown key': {'from': '2100-01-01T00:00:00+00:00'},
+}
+
+
+@pytest.mark.parametrize('what', BAD)
+def test_bad_requests(client, what):
+    """Each is refused with 400."""
+    golden(client)
+    body = {'name': 'a', 'project': 'p', 'count': 1, **BAD[what]}
+    assert client.ask('POST', CAPACITY, body).status_int == 400
+    assert client.get(CAPACITY) == {'capacity_reservations': []}
+
+
+def test_names(client):
+    """A name is unique. It, and the uuid, find the capacity reservation."""
+    for _ in range(3):
+        golden(client)
+    uuid = promise(client, 'a', 1).json['uuid']
+    assert promise(client, 'a', 1).status_int == 409
+    assert client.get(f'{CAPACITY}/{uuid}') == client.get(f'{CAPACITY}/a')
+    assert client.ask('GET', f'{CAPACITY}/b').status_int == 404
+    assert client.ask('DELETE', f'{CAPACITY}/b').status_int == 404
+    assert take(client, 1, capacity_reservation='b').status_int == 404
+
+
+def test_a_claim_reads_the_promises_again_if_one_is_new(app, client, monkeypatch):
+    """The process has read that there are none, and another one creates the first one."""
+    golden(client)
+    promise(client, 'a', 1)
+    app.service.has_promises = False
+    assert take(client, 1).status_int == 409
+    with app.service.write() as connection:
+        connection.execute(sa.delete(tables.capacity_reservations))
+    assert take(client, 1).status_int == 201

@@ -1,0 +1,192 @@
+"""A model of capacity reservations, compared with the service, on each database: all ways to keep them are tried."""
+
+import dataclasses
+import datetime
+import itertools
+from collections import Counter
+
+import sqlalchemy as sa
+from hypothesis import stateful
+from hypothesis import strategies as st
+
+from ironic_traits.db import tables
+from tests.support import machines
+from tests.support.promises import CAPACITY, claim
+from tests.support.providers import golden
+from tests.support.reservations import PATH, instance
+from tests.support.service import make_app
+
+TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C']
+REQUIRED = st.frozensets(st.sampled_from(TRAITS), max_size=2)
+NODES = range(5)
+PROJECTS = st.sampled_from(['p', 'q', 'nobody'])
+
+
+@dataclasses.dataclass
+class Promise:
+    """A capacity reservation in the model: ``nodes`` are those that are held for it."""
+
+    name: str
+    project: str
+    count: int
+    required: frozenset
+    nodes: set = dataclasses.field(default_factory=set)
+
+
+class Promising(machines.OnApps):
+    """A model of capacity reservations and claims, compared with the service."""
+
+    def __init__(self):
+        super().__init__()
+        self.numbers = itertools.count(1)
+        self.uuids = [golden(self.client, name=f'node-{number}') for number in NODES]
+        self.traits = dict.fromkeys(NODES, frozenset())
+        self.maintenance = set()
+        self.promises = []
+        # {node: ('reservation', uuid) or ('consumer', number)}.
+        self.holders = {}
+
+    @property
+    def free(self):
+        """The set of the free nodes."""
+        return set(NODES) - self.maintenance - self.holders.keys()
+
+    def most(self, free, less=(), more=()):
+        """Return how many nodes all promises can get together, by trying all ways.
+
+        :param free: set of nodes.
+        :param less: promises that have got a node, each as often as it has.
+        :param more: further promises.
+        """
+        used, promises = Counter(map(id, less)), [*self.promises, *more]
+        left = [promise.count - len(promise.nodes) - used[id(promise)] for promise in promises]
+        options = [
+            [
+                None,
+                *(
+                    place
+                    for place, each in enumerate(promises)
+                    if left[place] > 0 and each.required <= self.traits[node]
+                ),
+            ]
+            for node in free
+        ]
+        best = 0
+        for way in itertools.product(*options):
+            given = Counter(place for place in way if place is not None)
+            if all(number <= left[place] for place, number in given.items()):
+                best = max(best, given.total())
+        return best
+
+    def fits(self, nodes, used_up=None):
+        """Whether nodes can be taken, each for a promise or for none."""
+        less = [used_up] * len(nodes) if used_up else []
+        if used_up and used_up.count - len(used_up.nodes) < len(nodes):
+            return False
+        return self.most(self.free - set(nodes), less) >= self.most(self.free) - len(less)
+
+    @stateful.rule(node=st.sampled_from(NODES), names=st.frozensets(st.sampled_from(TRAITS)))
+    def change_traits(self, node, names):
+        body = {'traits': sorted(names)}
+        assert self.client.ask('PUT', f'/v1/nodes/{self.uuids[node]}/traits', body).status_int == 200
+        self.traits[node] = names
+
+    @stateful.rule(node=st.sampled_from(NODES))
+    def change_maintenance(self, node):
+        method = 'DELETE' if node in self.maintenance else 'PUT'
+        self.client.ask(method, f'/v1/nodes/{self.uuids[node]}/maintenance', {} if method == 'PUT' else None)
+        self.maintenance ^= {node}
+
+    @stateful.precondition(lambda self: len(self.promises) < 3)
+    @stateful.rule(project=PROJECTS, count=st.integers(1, 4), required=REQUIRED, expires=st.booleans())
+    def promise(self, project, count, required, expires):
+        new = Promise(f'promise-{next(self.numbers)}', project, count, required)
+        body = {'name': new.name, 'project': project, 'count': count, 'required': sorted(required)}
+        expiry = {'expires_at': '2100-01-01T00:00:00+00:00'} if expires else {}
+        response = self.client.ask('POST', CAPACITY, body | expiry | {'resource_class': 'gold'})
+        most = self.most(self.free, more=[new])
+        assert (response.status_int == 201) == (most == self.most(self.free) + count), response.text
+        if response.status_int == 201:
+            self.promises.append(new)
+
+    @stateful.precondition(lambda self: self.promises)
+    @stateful.rule(data=st.data(), how=st.sampled_from(['delete', 'expire']))
+    def end_promise(self, data, how):
+        promise = data.draw(st.sampled_from(self.promises))
+        if how == 'delete':
+            assert self.client.ask('DELETE', f'{CAPACITY}/{promise.name}').status_int == 204
+        else:
+            table = tables.capacity_reservations
+            with self.apps[0].service.write() as connection:
+                past = datetime.datetime.fromisoformat('2026-01-01')
+                connection.execute(sa.update(table).where(table.c.name == promise.name).values(expires_at=past))
+        self.promises.remove(promise)
+
+    @stateful.rule(number=st.integers(1, 3), required=REQUIRED, data=st.data())
+    def reserve(self, number, required, data):
+        named = data.draw(st.sampled_from([None, *self.promises]))
+        instances = [instance(next(self.numbers)) for _ in range(number)]
+        body = {'instance_uuids': instances, 'required': sorted(required), 'resource_class': 'gold'}
+        body |= {'capacity_reservation': named.name} if named else {}
+        response = self.client.ask('POST', PATH, body)
+        needed = required | named.required if named else required
+        matching = [node for node in sorted(self.free) if needed <= self.traits[node]]
+        ways = [way for way in itertools.combinations(matching, number) if self.fits(way, named)]
+        assert response.status_int == (201 if ways else 409), response.text
+        if ways:
+            chosen = {self.uuids.index(each['node_uuid']): each['uuid'] for each in response.json['reservations']}
+            assert tuple(sorted(chosen)) in ways
+            self.hold({node: ('reservation', uuid) for node, uuid in chosen.items()}, named)
+        elif named:
+            assert response.json['code'] == 'baremetal.capacity_reservation.used_up'
+        elif len(matching) >= number:
+            assert response.json['code'] == 'baremetal.capacity_reservation.promised'
+            assert response.json['capacity_reservations']
+
+    @stateful.rule(node=st.sampled_from(NODES), project=PROJECTS)
+    def allocate(self, node, project):
+        if node not in self.free:
+            return
+        number = next(self.numbers)
+        response = claim(self.client, number, self.uuids[node], project)
+        own = [
+            promise
+            for promise in self.promises
+            if promise.project == project and promise.required <= self.traits[node] and self.fits([node], promise)
+        ]
+        assert response.status_int == (204 if own or self.fits([node]) else 409), response.text
+        if response.status_int == 204:
+            self.hold({node: ('consumer', number)}, own[0] if own else None)
+
+    def hold(self, holders, promise):
+        """Record what holds nodes, and the promise that they are held for."""
+        self.holders |= holders
+        if promise:
+            promise.nodes |= holders.keys()
+
+    @stateful.precondition(lambda self: self.holders)
+    @stateful.rule(data=st.data())
+    def release(self, data):
+        node = data.draw(st.sampled_from(sorted(self.holders)))
+        kind, ident = self.holders.pop(node)
+        if kind == 'reservation':
+            assert self.client.ask('DELETE', f'{PATH}/{ident}').status_int == 204
+        else:
+            assert self.client.placement('DELETE', f'/allocations/{instance(ident)}').status_int == 204
+        for promise in self.promises:
+            promise.nodes.discard(node)
+
+    @stateful.invariant()
+    def is_as_shown(self):
+        shown = self.client.get(CAPACITY)['capacity_reservations']
+        assert [(each['name'], each['count'], each['used']) for each in shown] == [
+            (promise.name, promise.count, len(promise.nodes)) for promise in self.promises
+        ]
+        assert all(each['left'] == each['count'] - each['used'] for each in shown)
+        assert sum(each['left'] - each['short'] for each in shown) == self.most(self.free)
+
+
+def test_model(database_url):
+    """IRONIC_TRAITS_MACHINE_EXAMPLES sets the number of examples (``tests.support.machines``)."""
+    with make_app(database_url) as first, make_app(database_url) as second:
+        machines.run(Promising, 25, 30, first, second)

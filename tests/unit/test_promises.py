@@ -1,0 +1,67 @@
+"""Promises of nodes: whether all can be kept, compared with all ways to give the nodes to them."""
+
+import itertools
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ironic_traits.matching.promises import Flow
+
+#: Nodes as sets of the promises that they match, and {promise: number}.
+NODES = st.lists(st.frozensets(st.integers(0, 3), min_size=1, max_size=3), max_size=6)
+ASKED = st.lists(st.integers(0, 3), min_size=4, max_size=4).map(lambda numbers: dict(enumerate(numbers)))
+
+
+def most(nodes, asked):
+    """Return the largest number of nodes that promises can get."""
+    ways = itertools.product(*([None, *sorted(node)] for node in nodes))
+    numbers = (Counter(promise for promise in way if promise is not None) for way in ways)
+    return max(given.total() for given in numbers if all(given[promise] <= asked[promise] for promise in given))
+
+
+def flow_of(nodes, asked):
+    """Return the flow of nodes to promises."""
+    return Flow(asked, Counter(nodes))
+
+
+@given(NODES, ASKED)
+def test_the_largest_flow(nodes, asked):
+    """The flow is as large as the best way. No promise gets more than it asks for, or than there are nodes."""
+    flow = flow_of(nodes, asked)
+    assert flow.value == most(nodes, asked)
+    assert sum(flow.kept(promise) for promise in asked) == flow.value
+    assert all(flow.kept(promise) <= asked[promise] for promise in asked)
+    assert all(flow.used[of] <= number for of, number in Counter(nodes).items())
+
+
+@given(NODES, ASKED)
+def test_the_first_promises_are_kept(nodes, asked):
+    """If not all can be kept, the first ones get what they get without the others."""
+    for number in asked:
+        first = {promise: asked[promise] for promise in range(number + 1)}
+        seen = [node.intersection(first) for node in nodes]
+        alone = flow_of([node for node in seen if node], first)
+        assert [alone.kept(promise) for promise in first] == [flow_of(nodes, asked).kept(promise) for promise in first]
+
+
+@given(NODES.filter(bool), ASKED, st.data())
+def test_a_node_is_taken(nodes, asked, data):
+    """A node can be taken exactly if promises do not get less, besides the one that it is taken for."""
+    node = data.draw(st.sampled_from(nodes))
+    used_up = data.draw(st.sampled_from([None, *(promise for promise in sorted(node) if asked[promise])]))
+    rest = list(nodes)
+    rest.remove(node)
+    less = asked if used_up is None else asked | {used_up: asked[used_up] - 1}
+    flow = flow_of(nodes, asked)
+    after = flow.after(node, used_up)
+    assert (after is not None) == (most(rest, less) >= most(nodes, asked) - (used_up is not None))
+    if after:
+        assert after.value == most(rest, less)
+    elif used_up is None:
+        # Each of them gets all that it asks for, or as many as there are nodes that match one of them.
+        needing = flow.needing(node)
+        matching = [each for each in nodes if each & set(needing)]
+        assert needing
+        assert node in matching
+        assert sum(flow.kept(promise) for promise in needing) == len(matching)
