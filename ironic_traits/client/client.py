@@ -32,8 +32,8 @@ class Client(RuleRuns, Discoveries, Changes):
         """Hold a node for an instance.
 
         :param nodes: uuids or names of nodes to choose from, the preferred first; None for all that match ``request``.
-        :param request: requirements, ``topology`` and ``relative_to`` (as for ``match``), and ``expires_in`` or
-            ``expires_at``.
+        :param request: requirements, ``topology`` and ``relative_to`` (as for ``match``), ``expires_in`` or
+            ``expires_at``, and ``capacity_reservation``, the name or uuid of one to use.
         :returns: the reservation. With ``topology``, it has ``groups``, the groups of the node: {key: value}.
         :raises Failed: no node can be held (409); it has ``reasons`` or ``explanation``.
         """
@@ -83,6 +83,43 @@ class Client(RuleRuns, Discoveries, Changes):
         :raises Failed: it does not exist (404).
         """
         self.ask('DELETE', f'/v1/reservations/{segment(uuid)}')
+
+    def reserve_capacity(self, name: str, project: str, count: int, **request: Any) -> dict[str, Any]:
+        """Create a capacity reservation: promise a number of nodes that match a request to a project.
+
+        ::
+
+            client.reserve_capacity('spring', project, 4, flavor={'extra_specs': {'trait:CUSTOM_GPU': 'required'}})
+
+        :param project: ID of the project.
+        :param request: requirements and filters of nodes (as for ``match``), and ``expires_at``.
+        :returns: the capacity reservation.
+        :raises Failed: not so many nodes are free beside those that others have a right to (409).
+        """
+        body = {'name': name, 'project': project, 'count': count, **request}
+        return self.ask('POST', '/v1/capacity_reservations', body)
+
+    def capacity_reservations(self, **query: Any) -> Iterator[dict[str, Any]]:
+        """Generate the capacity reservations that have not expired.
+
+        :param query: ``limit``, ``sort_key``, ….
+        """
+        return self.pages('/v1/capacity_reservations', 'capacity_reservations', query)
+
+    def capacity_reservation(self, ident: str) -> dict[str, Any]:
+        """Return a capacity reservation.
+
+        :param ident: name or uuid.
+        :raises Failed: it does not exist (404).
+        """
+        return self.ask('GET', f'/v1/capacity_reservations/{segment(ident)}')
+
+    def release_capacity(self, ident: str) -> None:
+        """Delete a capacity reservation. The nodes that are held for it stay held.
+
+        :raises Failed: it does not exist (404).
+        """
+        self.ask('DELETE', f'/v1/capacity_reservations/{segment(ident)}')
 
     def match(self, **request: Any) -> dict[str, Any]:
         """Find the nodes that match a request. With ``instance_uuid``, check the instance's own nodes instead.

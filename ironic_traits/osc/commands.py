@@ -2,18 +2,42 @@
 
 import argparse
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from cliff import hooks
+from osc_lib import exceptions
 from osc_lib.command import command
 
 from ironic_traits import printing
+from ironic_traits.client import Failed
 
 #: The columns and the rows of a list.
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 #: The names and the values of the fields of one object.
 Row = tuple[Sequence[str], Sequence[Any]]
+
+
+def labels(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the heads of columns."""
+    heads = (name.replace('_', ' ').capitalize() for name in names)
+    return tuple(head.replace('uuid', 'UUID').replace('Uuid', 'UUID') for head in heads)
+
+
+def delete(what: str, idents: Iterable[str], delete_one: Callable[[str], None]) -> None:
+    """Delete each of several objects, also after one could not be deleted.
+
+    :raises osc_lib.exceptions.CommandError: some could not be deleted.
+    """
+    problems = []
+    for ident in idents:
+        try:
+            delete_one(ident)
+            print(f'Deleted {what} {ident}')
+        except (Failed, ValueError) as error:
+            problems.append(f'Failed to delete {what} {ident}: {error}')
+    if problems:
+        raise exceptions.CommandError('\n'.join(problems))
 
 
 class _Escaping:

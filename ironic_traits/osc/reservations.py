@@ -18,12 +18,6 @@ _LISTED = ('uuid', 'node_uuid', 'instance_uuid', 'expires_at')
 _GROUPED = ('uuid', 'node_uuid', 'instance_uuid', 'groups', 'expires_at')
 
 
-def _labels(columns: Iterable[str]) -> tuple[str, ...]:
-    return tuple(
-        name.replace('_', ' ').capitalize().replace('uuid', 'UUID').replace('Uuid', 'UUID') for name in columns
-    )
-
-
 def _shown(reservation: Mapping[str, Any]) -> commands.Row:
     columns = (*COLUMNS, 'groups') if 'groups' in reservation else COLUMNS
     return columns, _values(reservation, columns)
@@ -62,6 +56,12 @@ def _add_request(parser: argparse.ArgumentParser, instances: str) -> None:
         type=nonempty,
         help='UUID or name of a node to choose from, the preferred one first (repeat for more)',
     )
+    parser.add_argument(
+        '--capacity-reservation',
+        metavar='<capacity-reservation>',
+        type=nonempty,
+        help='Name or UUID of a capacity reservation that the nodes count for',
+    )
     requests.add_options(parser)
     topology.add_options(parser)
     _add_lifetime(parser)
@@ -86,6 +86,8 @@ def _request(app: Any, parsed: argparse.Namespace) -> dict[str, Any]:
     :raises osc_lib.exceptions.CommandError: the options choose no nodes.
     """
     request = requests.request(app, parsed) | topology.request(parsed)
+    if parsed.capacity_reservation:
+        request['capacity_reservation'] = parsed.capacity_reservation
     if not request and not parsed.nodes:
         raise exceptions.CommandError(
             'Choose nodes with --node, or state requirements with --trait, --flavor or another option.'
@@ -127,7 +129,7 @@ class CreateReservationGroup(commands.Lister):
         instances = _instances(parsed_args)
         with _refusals():
             reservations = osc.client(self.app).reserve_all(instances, **_request(self.app, parsed_args))
-        return _labels(_GROUPED), [_values(row, _GROUPED) for row in reservations]
+        return commands.labels(_GROUPED), [_values(row, _GROUPED) for row in reservations]
 
 
 class ListReservation(commands.Lister):
@@ -145,7 +147,7 @@ class ListReservation(commands.Lister):
         query = {name: value for name, value in filters.items() if value}
         columns = COLUMNS if parsed_args.long else _LISTED
         rows = osc.client(self.app).reservations(**query)
-        return _labels(columns), (tuple(row[name] for name in columns) for row in rows)
+        return commands.labels(columns), (tuple(row[name] for name in columns) for row in rows)
 
 
 class _OfOne(commands.Command):
@@ -180,12 +182,4 @@ class DeleteReservation(commands.Command):
         parser.add_argument('reservations', metavar='<reservation>', nargs='+', help='UUIDs of the reservations')
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        client, problems = osc.client(self.app), []
-        for uuid in parsed_args.reservations:
-            try:
-                client.release(uuid)
-                print(f'Deleted reservation {uuid}')
-            except (Failed, ValueError) as error:
-                problems.append(f'Failed to delete reservation {uuid}: {error}')
-        if problems:
-            raise exceptions.CommandError('\n'.join(problems))
+        commands.delete('reservation', parsed_args.reservations, osc.client(self.app).release)

@@ -14,10 +14,6 @@ COLUMNS = ('name', 'description', 'custom', 'nodes', 'sources', 'retired', 'repl
 _LISTED = ('name', 'nodes', 'sources', 'retired', 'replaced_by', 'exclusive', 'description')
 
 
-def _labels(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(name.replace('_', ' ').capitalize() for name in names)
-
-
 class _Sources(columns.FormattableColumn):
     """Numbers of nodes by source."""
 
@@ -63,7 +59,7 @@ class TraitCatalog(commands.Lister):
         traits = osc.client(self.app).catalogue(**{name: value for name, value in query.items() if value is not None})
         # A description may have many paragraphs: 'baremetal trait show' shows all of them.
         short = (trait | {'description': (trait['description'] or '').partition('\n')[0]} for trait in traits)
-        return _labels(_LISTED), (_values(trait, _LISTED) for trait in short)
+        return commands.labels(_LISTED), (_values(trait, _LISTED) for trait in short)
 
 
 class _OfOne(commands.ShowOne):

@@ -24,6 +24,8 @@ CALLS = {
     'reservation': lambda client, name: client.reservation(name),
     'renew': lambda client, name: client.renew(name),
     'release': lambda client, name: client.release(name),
+    'capacity_reservation': lambda client, name: client.capacity_reservation(name),
+    'release_capacity': lambda client, name: client.release_capacity(name),
     'traits': lambda client, name: client.traits(name),
     'trait_details': lambda client, name: client.trait_details(name),
     'set_traits': lambda client, name: client.set_traits(name, []),

@@ -26,6 +26,8 @@ OPTIONS = [
     *('inspection rule preview --all --node', 'inspection rule preview --all --without'),
     *(f'match {option}' for option in ('--same', '--spread', '--prefer-same', '--prefer-spread', '--relative-to')),
     *(f'reservation group create {instance(1)} {option}' for option in ('--trait', '--node', '--same')),
+    *('capacity reservation create x --project', 'capacity reservation create x --trait'),
+    f'reservation create {instance(1)} --capacity-reservation',
     'inspection rule apply --yes --nodes',
     *(f'discover {option}' for option in ('--range', '--file', '--user', '--resource-class')),
 ]
@@ -63,6 +65,7 @@ def test_options(server, option):
     'command',
     [
         *('reservation show', 'reservation renew', 'reservation delete', 'mirror show', 'trait show'),
+        *('capacity reservation show', 'capacity reservation delete'),
         *('trait set --retire', 'node trait set --source cmdb --add', 'node inventory set'),
     ],
 )
