@@ -8,6 +8,7 @@ import { go } from '../router.js';
 import { Busy, Card, Command, Empty, Problem } from '../widgets.js';
 import { Drift, Firmware } from './drift.js';
 import { Exclusive } from './exclusive.js';
+import { Promises } from './promises.js';
 import { listOf, words } from './requests.js';
 
 /** The fields of the form, as they are in the URL. (An input named "remove" would hide the method of its form.) */
@@ -64,6 +65,7 @@ export function Capacity({ parameters }) {
         </section>
         ${state.data?.flavors.length > 0 &&
         html`<${Card} title="The same with a command"><${Command} label="curl">${curl('/v1/capacity', { method: 'POST', body: state.data.body })}<//><//>`}
+        <${Promises} />
         ${!wrong && html`<${Drift} flavors=${flavors} images=${images} />`}
         ${!wrong && html`<${Exclusive} flavors=${flavors} onChange=${state.reload} />`}
         <${Firmware} />
