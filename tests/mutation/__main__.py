@@ -16,8 +16,9 @@ MODULES = {
 #: The tests that execute them in this process, and ends of the names of test modules that start programs, or take long.
 _PATHS = (
     'holds placement traits nodes search/test_clauses.py search/test_matches.py search/test_statement_counts.py '
-    'search/test_topology.py inspection/test_expectations.py provisioning/test_provision.py api/test_bad_input.py '
-    'api/test_conditional.py mirror/test_mirrored_nodes.py mirror/test_node_claims.py clients/test_gabbits.py'
+    'search/test_topology.py inspection/test_expectations.py provisioning/test_provision.py api/test_access.py '
+    'api/test_bad_input.py api/test_conditional.py mirror/test_mirrored_nodes.py mirror/test_mirrored_allocations.py '
+    'mirror/test_node_claims.py clients/test_gabbits.py'
 )
 _LEFT_OUT = 'clients commands model races suite transfer locked_nodes options'
 TESTS = [

@@ -95,7 +95,12 @@ class _Runner:
         """Return the tests of a mutant: first those that execute its lines, and then those with most of its module."""
         of_lines, of_module = self._contexts(mutant), self._by_line[mutant.module]
         numbers = collections.Counter(itertools.chain.from_iterable(of_module.values()))
-        tests = numbers.keys() if '' in of_lines or 0 < len(of_lines) < _FEW else of_lines
+        if '' in of_lines or 0 < len(of_lines) < _FEW:
+            # Also those of the same files that execute no line: they may use a constant of the module.
+            files = {test.partition('::')[0] for test in numbers}
+            tests = {test for test in self._seconds if test.partition('::')[0] in files}
+        else:
+            tests = of_lines
         order = {
             test: (test not in of_lines, -numbers[test], self._seconds[test]) for test in tests & self._seconds.keys()
         }
