@@ -3,10 +3,12 @@
 import itertools
 import threading
 
+import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.inventory.holds import allocate as allocate_module
+from ironic_traits.inventory.holds import allocations as allocations_module
 from ironic_traits.inventory.holds.free_nodes import NodeChoice
 from tests.support.concurrency import at_once
 from tests.support.providers import GOLD, allocate, golden
@@ -162,6 +164,24 @@ def test_an_allocation_ends_while_it_is_asked_for_again(client, monkeypatch):
     monkeypatch.setattr(allocate_module, '_store', store)
     again = request(client, 1, node)
     assert (again.json['state'], again.json['node_uuid']) == ('active', node)
+
+
+def test_an_allocation_ends_while_it_is_deleted(database_url, client, monkeypatch):
+    """The deletion does not end the next allocation of the node."""
+    if database_url.startswith('sqlite'):
+        pytest.skip('its writers take turns')
+    node = golden(client)
+    assert request(client, 1, node).json['state'] == 'active'
+
+    def take(*arguments, original=allocations_module.take):
+        client.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'remove', 'path': '/instance_uuid'}])
+        assert request(client, 2, node).json['state'] == 'active'
+        return original(*arguments)
+
+    monkeypatch.setattr(allocations_module, 'take', take)
+    assert client.ask('DELETE', f'{ALLOCATIONS}/{instance(1)}').status_int == 404
+    held = client.get(f'/v1/nodes/{node}?fields=instance_uuid,allocation_uuid')
+    assert (held['instance_uuid'], held['allocation_uuid']) == (instance(2), instance(2))
 
 
 def test_a_name_at_once(clients):

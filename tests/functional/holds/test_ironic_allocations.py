@@ -179,6 +179,37 @@ def test_the_instance_is_removed(client, node):
     assert events(client, node)[-1] == (f'Allocation {uuid} ended, because its instance was removed from the node.')
 
 
+def test_the_traits_that_stay(client, node):
+    """An allocation that ends removes its own traits from ``instance_info``, but not what a client has written."""
+    request(client)
+    other = golden(client)
+    client.ask('PUT', f'/v1/nodes/{other}/traits', {'traits': ['CUSTOM_A']})
+    uuid = request(client, traits=['CUSTOM_A'])['uuid']
+    assert client.ask('DELETE', f'{PATH}/{uuid}').status_int == 204
+    assert shown(client, other, 'instance_info') == {}
+    uuid = request(client, traits=['CUSTOM_A'])['uuid']
+    patch(client, other, {'op': 'add', 'path': '/instance_info/traits', 'value': ['CUSTOM_B']})
+    assert client.ask('DELETE', f'{PATH}/{uuid}').status_int == 204
+    assert shown(client, other, 'instance_info') == {'traits': ['CUSTOM_B']}
+
+
+def test_a_node_that_waits_keeps_its_allocation(app, client, node):
+    """Also without a lock, for example while it waits for its deploy to go on."""
+    uuid = request(client)['uuid']
+    with app.service.write() as connection:
+        waits = {'provision_state': 'wait call-back', 'target_provision_state': 'active'}
+        connection.execute(sa.update(tables.nodes).values(waits))
+    refused = client.ask('DELETE', f'{PATH}/{uuid}')
+    assert (refused.status_int, message(refused)) == (
+        409,
+        f'Cannot remove allocation {uuid} for node {node}, because the node is in state wait call-back where updates '
+        'are not allowed (and maintenance mode is off)',
+    )
+    with app.service.write() as connection:
+        connection.execute(sa.update(tables.nodes).values(provision_state='deploy failed'))
+    assert client.ask('DELETE', f'{PATH}/{uuid}').status_int == 204
+
+
 def test_the_node_is_deleted(client, node):
     uuid = request(client)['uuid']
     assert client.ask('DELETE', f'/v1/nodes/{node}').status_int == 409
@@ -192,8 +223,11 @@ def test_the_owner_of_an_allocated_node(client, node):
     change = {'op': 'add', 'path': '/owner', 'value': 'two'}
     patch(client, node, {'op': 'add', 'path': '/owner', 'value': 'one'})
     request(client, owner='one', name='one')
+    other = golden(client)
+    request(client, candidate_nodes=[other])
     refused = client.ask('PATCH', f'/v1/nodes/{node}', [change])
     assert (refused.status_int, refused.json['code']) == (409, 'baremetal.node.invalid_state')
+    patch(client, other, change)
     client.ask('DELETE', f'{PATH}/one')
     request(client)
     patch(client, node, change)

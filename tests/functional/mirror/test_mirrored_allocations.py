@@ -1,6 +1,7 @@
 """Allocations of clouds: visibility, refused requests, and conflicts."""
 
 import pytest
+import sqlalchemy as sa
 
 from ironic_traits.inventory.holds.allocations import KIND
 from ironic_traits.inventory.mirrored import mirror_clouds, mirror_moves, mirrored_allocations, mirrored_records
@@ -149,6 +150,23 @@ def test_adopt(held, client):
     assert client.get('/v1/allocations/waiting')['state'] == 'error'
     for name in ('failed', 'waiting'):
         assert client.ask('DELETE', f'/v1/allocations/{name}').status_int == 204
+
+
+def test_an_allocation_of_this_service(far, app, client):
+    """It ends at once, and only it. Its node has the instance until the cloud removes it."""
+    far.nodes(
+        {'instance_uuid': INSTANCE, 'allocation_uuid': INSTANCE},
+        {'number': 1, 'instance_uuid': OTHER, 'allocation_uuid': OTHER},
+    )
+    far.allocations(_allocation(), _allocation(uuid=OTHER, name='other', node_uuid=UUIDS[1]))
+    with app.service.write() as connection:
+        # As if this service had made them, and the cloud had confirmed them.
+        connection.execute(sa.update(KIND.table).values(origin=None))
+    assert client.ask('DELETE', '/v1/allocations/first').status_int == 204
+    assert [each['name'] for each in client.get('/v1/allocations')['allocations']] == ['other']
+    nodes = client.get('/v1/nodes?fields=instance_uuid,allocation_uuid&sort_key=uuid')['nodes']
+    held = [(each['instance_uuid'], each['allocation_uuid']) for each in nodes]
+    assert held == [(INSTANCE, None), (OTHER, OTHER)]
 
 
 def test_forget(held, app, client):
