@@ -187,6 +187,14 @@ def test_a_node_that_is_stuck_can_be_taken_from_its_instance(client, node_in):
     client.ask('PUT', f'/v1/nodes/{uuid}/maintenance')
     assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
     assert client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/extra/a', 'value': 1}]).status_int == 409
+    # But not one that is inspected.
+    instance = 'a8b2c1c0-0000-4000-8000-000000000002'
+    uuid = node_in('inspecting', target_provision_state='manageable', instance_uuid=instance, maintenance=True)
+    refused = client.ask('PATCH', f'/v1/nodes/{uuid}', patch)
+    assert (refused.status_int, message(refused)) == (
+        409,
+        f'Cannot update node "{uuid}" while it is in state "inspecting".',
+    )
 
 
 @pytest.mark.parametrize('state', TABLE)

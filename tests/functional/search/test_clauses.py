@@ -81,7 +81,16 @@ def fleet(app, unhealthy_from):
         node['consumer'] = choose.choice([None, None, 'other'])
     for node in plain:
         node['unhealthy'] = node['health'] in UNHEALTHY[unhealthy_from]
+    _allocate_another_provider(Client(app))
     return {_create(app, number, node): node for number, node in enumerate(plain)}
+
+
+def _allocate_another_provider(client):
+    """Allocate a provider that is no node."""
+    uuid = client.placement('POST', '/resource_providers', {'name': 'virtual'}).json['uuid']
+    body = {'resource_provider_generation': 0, 'inventories': {'VCPU': {'total': 8}}}
+    assert client.placement('PUT', f'/resource_providers/{uuid}/inventories', body).status_int == 200
+    allocate(client, instance(998), uuid, 'VCPU')
 
 
 def _create(app, number, node):
