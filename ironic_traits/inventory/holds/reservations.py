@@ -133,14 +133,12 @@ def delete(context: Context, uuid: str) -> None:
         end(connection, node.id, uuid, _event(context, node.uuid, node.moment, f'Reservation {uuid} was deleted.'))
 
 
-def end(connection: sa.Connection, node_id: int, uuid: str, entry: Values) -> bool:
-    """Delete a reservation of a locked node, and add an entry to the node's history. Return whether it existed."""
-    if not connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.uuid == uuid)).rowcount:
-        return False
-    change_feed.record(connection, change_feed.RESERVATION, [uuid])
-    node_providers.bump_for_reservation(connection, node_id)
-    history.record(connection, entry)
-    return True
+def end(connection: sa.Connection, node_id: int, uuid: str, entry: Values) -> None:
+    """Delete a reservation of a locked node, and add an entry to the node's history, if the reservation exists."""
+    if connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.uuid == uuid)).rowcount:
+        change_feed.record(connection, change_feed.RESERVATION, [uuid])
+        node_providers.bump_for_reservation(connection, node_id)
+        history.record(connection, entry)
 
 
 def purge(service: Writer) -> int:

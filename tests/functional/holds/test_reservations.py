@@ -9,6 +9,7 @@ from ironic_traits.cmd import manage
 from ironic_traits.db import tables
 from tests.support.client import Client, message
 from tests.support.history import entries
+from tests.support.personas import NODE, RECORD
 from tests.support.reservations import PATH, available, available_of, expire, instance, reserve
 from tests.support.service import make_app
 
@@ -215,3 +216,60 @@ def test_several_reservations_leave_the_traces_of_one(client):
     for node, generation in zip(nodes, generations, strict=True):
         assert entries(client, node)[-1]['event_type'] == 'reservation'
         assert client.placement('GET', f'/resource_providers/{node}').json['generation'] == generation + 1
+
+
+def test_what_happens_to_one_reservation_leaves_the_others(client):
+    """A renewal, a deploy and a deletion are in the change feed, and change no other reservation."""
+    uuids = [available_of(client, 'gold') for _ in range(4)]
+    held = [reserve(client, number, [uuid], expires_in=60).json['reservation'] for number, uuid in enumerate(uuids)]
+    token = client.get('/v1/changes')['token']
+    renewed = client.ask('POST', f'{PATH}/{held[0]["uuid"]}/renew', {'expires_in': 600}).json['reservation']
+    assert renewed['expires_at'] > held[0]['expires_at']
+    deploy = {'target': 'active', 'reservation_uuid': held[1]['uuid']}
+    assert client.ask('PUT', f'/v1/nodes/{uuids[1]}/states/provision', deploy).status_int == 202
+    generation = client.placement('GET', f'/resource_providers/{uuids[2]}').json['generation']
+    assert client.ask('DELETE', f'{PATH}/{held[2]["uuid"]}').status_int == 204
+    assert client.placement('GET', f'/resource_providers/{uuids[2]}').json['generation'] == generation + 1
+    assert entries(client, uuids[2])[-1]['event'] == f'Reservation {held[2]["uuid"]} was deleted.'
+    changes = client.get(f'/v1/changes?since={token}&kind=reservation')['changes']
+    assert {change['uuid'] for change in changes} == {each['uuid'] for each in held[:3]}
+    left = {each['uuid']: each['expires_at'] for each in client.get(PATH)['reservations']}
+    assert left == {each['uuid']: each['expires_at'] for each in (renewed, held[3])}
+
+
+def test_a_refusal_has_the_end_of_the_reservation(client):
+    uuid = available(client)
+    held = reserve(client, 1, [uuid], expires_in=60).json['reservation']
+    patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(2)}]
+    seconds = held['expires_at'].partition('.')[0]
+    assert message(client.ask('PATCH', f'/v1/nodes/{uuid}', patch)) == (
+        f'Node {uuid} is reserved for instance {instance(1)} by reservation {held["uuid"]} until {seconds}+00:00.'
+    )
+
+
+def test_only_expired_reservations_in_the_way_are_deleted(app, client):
+    """A request does not lock, or write, those of other nodes."""
+    uuids = [available(client) for _ in range(2)]
+    for number, uuid in enumerate(uuids):
+        assert reserve(client, number, [uuid], expires_in=60).status_int == 201
+    expire(app)
+    assert reserve(client, 5, [uuids[0]]).status_int == 201
+    assert rows(app) == 2
+
+
+def test_each_reservation_has_the_projects_of_its_node(ask):
+    """A project sees the reservations of its own nodes only, and none that has expired."""
+    with ask.app.service.write() as connection:
+        of_node = tables.nodes.c.uuid == NODE
+        connection.execute(sa.update(tables.nodes).where(of_node).values(owner='gamma', lessee=None))
+    body = {'instance_uuid': instance(1), 'node_uuid': NODE, 'expires_in': 60}
+    response = ask('system_admin', 'POST /v1/reservations', body)
+    assert response.status_int == 201, response.text
+    path = f'/v1/reservations/{response.json["reservation"]["uuid"]}'
+    other = 'GET /v1/reservations/{reservation_uuid}'
+    for persona, statuses in {'stranger_reader': [200, 404], 'owner_reader': [404, 200]}.items():
+        assert [ask(persona, route).status_int for route in (f'GET {path}', other)] == statuses
+        assert ask(persona, f'GET /v1/reservations/{RECORD}9').status_int == 404
+    assert ask('stranger_reader', f'DELETE {path}').status_int == 403
+    expire(ask.app)
+    assert ask('stranger_reader', f'DELETE {path}').status_int == 404

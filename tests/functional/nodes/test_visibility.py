@@ -279,6 +279,17 @@ def test_instance_with_a_foreign_reservation_gets_no_node(ask):
     assert RESERVED not in response.text
 
 
+def test_an_instance_whose_foreign_reservation_is_of_a_later_node(ask):
+    """Only the reserved node decides what the caller may know."""
+    with ask.app.service.write() as connection:
+        of_reserved = tables.nodes.c.uuid == RESERVED
+        connection.execute(sa.update(tables.nodes).where(of_reserved).values(owner='gamma', lessee=None))
+    patch = [{'op': 'add', 'path': '/instance_uuid', 'value': INSTANCE}]
+    response = ask('owner_admin', f'PATCH /v1/nodes/{NODE}', patch)
+    assert (response.status_int, response.json['code']) == (409, 'baremetal.instance.unavailable')
+    assert RESERVED not in response.text
+
+
 @pytest.fixture
 def disown(ask):
     """Function that removes owner and lessee from all nodes."""
