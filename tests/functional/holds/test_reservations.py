@@ -10,6 +10,7 @@ from ironic_traits.db import tables
 from tests.support.client import Client, message
 from tests.support.history import entries
 from tests.support.personas import NODE, RECORD
+from tests.support.providers import allocate
 from tests.support.reservations import PATH, available, available_of, expire, instance, reserve
 from tests.support.service import make_app
 
@@ -249,11 +250,13 @@ def test_a_refusal_has_the_end_of_the_reservation(client):
 
 def test_only_expired_reservations_in_the_way_are_deleted(app, client):
     """A request does not lock, or write, those of other nodes."""
-    uuids = [available(client) for _ in range(2)]
+    uuids = [available_of(client, 'gold') for _ in range(3)]
     for number, uuid in enumerate(uuids):
         assert reserve(client, number, [uuid], expires_in=60).status_int == 201
     expire(app)
-    assert reserve(client, 5, [uuids[0]]).status_int == 201
+    assert allocate(client, 5, uuids[1]).status_int == 204
+    assert rows(app) == 2
+    assert reserve(client, 6, [uuids[0]]).status_int == 201
     assert rows(app) == 2
 
 
