@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from ironic_traits import failures
 from ironic_traits.api.v1 import node_ident
-from ironic_traits.context import Context, Grant, target_of
+from ironic_traits.context import Context, Grant, Target, target_of
 from ironic_traits.inventory.nodes import nodes
 from ironic_traits.inventory.records import records
 from ironic_traits.inventory.records.record_kinds import Kind
@@ -88,8 +88,30 @@ def check(context: Context, grant: Grant, owner: sa.Row, missing: failures.Failu
     :param missing: the failure to raise if the caller may not see the node.
     :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
     """
-    target = target_of(owner)
+    check_target(context, grant, target_of(owner), 'baremetal:node:get', missing)
+
+
+def check_target(context: Context, grant: Grant, target: Target, visible: str, missing: failures.Failure) -> None:
+    """Raise unless one of the rules of a grant allows the request for a target.
+
+    :param visible: name of the rule of who may see the target.
+    :param missing: the failure to raise if the caller may not see it.
+    :raises failures.Forbidden: the caller may see the target, but policy does not allow the request.
+    """
     if not any(context.may(rule, target) for rule in grant.rules):
-        if context.may('baremetal:node:get', target):
+        if context.may(visible, target):
             raise context.forbidden(grant.rules[0])
         raise missing
+
+
+def listed_project(context: Context, list_all: str) -> str | None:
+    """Return the project whose objects the caller may list; None for all.
+
+    :param list_all: name of the rule that allows all.
+    :raises failures.Forbidden: the caller has no project, and may not list all.
+    """
+    if context.may(list_all):
+        return None
+    if not context.project_id:
+        raise context.forbidden(list_all)
+    return context.project_id

@@ -78,7 +78,7 @@ class _Allocations(Records):
         return grant.of(ident)
 
     def find(self, context: Context, grant: Grant, fields: Any, filters: Any, page: Any) -> Any:
-        return allocations.find(context, _project(context), fields, filters, page)
+        return allocations.find(context, access.listed_project(context, _LIST[0]), fields, filters, page)
 
     def created(
         self, context: Context, create: Callable[[tuple[str, ...]], sa.Row], before: dict[str, Any] | None = None
@@ -102,18 +102,6 @@ class _Allocations(Records):
         return super()._listed(context, selection, detail or not selection)
 
 
-def _project(context: Context) -> Any:
-    """Return the project whose allocations the caller may list; None for all.
-
-    :raises failures.Forbidden: the caller has no project, and may not list all.
-    """
-    if context.may(_LIST[0]):
-        return None
-    if not context.project_id:
-        raise context.forbidden(_LIST[0])
-    return context.project_id
-
-
 def _check_changes(context: Context, old: dict[str, Any], new: dict[str, Any]) -> None:
     if new['name'] and new['name'] != old['name'] and not node_ident.is_name(context, new['name']):
         raise failures.InvalidInput(reason=f"Cannot update allocation with invalid name '{new['name']}'")
@@ -135,11 +123,7 @@ def _check_owner(context: Context, grant: Grant, owner: str | None, missing: fai
     :param owner: the project that owns the allocation; None if it has no owner.
     :param missing: the failure to raise if the caller may not see the allocation.
     """
-    target = {'allocation.owner': owner}
-    if not any(context.may(rule, target) for rule in grant.rules):
-        if context.may('baremetal:allocation:get', target):
-            raise context.forbidden(grant.rules[0])
-        raise missing
+    access.check_target(context, grant, {'allocation.owner': owner}, 'baremetal:allocation:get', missing)
 
 
 def _of_node(context: Context, grant: Grant, text: str) -> Grant:
@@ -186,7 +170,7 @@ class AllocationsController(RecordsController):
 
     @expose(_LIST, ALLOCATIONS.page_type, since=SINCE, query=ALLOCATIONS.query)
     def get_all(self, context: Context, grant: Grant, /, **query: Any) -> Any:
-        project = _project(context)
+        project = access.listed_project(context, _LIST[0])
         if project and query.get('owner', project) != project:
             raise context.forbidden(_LIST[0])
         return super().get_all(context, grant, **query)

@@ -10,7 +10,7 @@ from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.responses import Response
-from ironic_traits.api.v1 import match_types, node_ident
+from ironic_traits.api.v1 import access, match_types, node_ident
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.holds import capacity_reservations
 from ironic_traits.inventory.holds.capacity_reservations import Kept, NewPromise
@@ -64,11 +64,9 @@ class CapacityReservations(types.Base):
 def _allowed(context: Context, grant: Grant, text: str) -> Grant:
     """Return the grant for a capacity reservation, if policy allows the request for it."""
     row = capacity_reservations.get(context, text)
-    target = {PROJECT: row.project}
-    if grant.rules and not any(context.may(rule, target) for rule in grant.rules):
-        if context.may(VISIBLE, target):
-            raise context.forbidden(*grant.rules)
-        raise failures.CapacityReservationNotFound(ident=text)
+    if grant.rules:
+        missing = failures.CapacityReservationNotFound(ident=text)
+        access.check_target(context, grant, {PROJECT: row.project}, VISIBLE, missing)
     return grant.of(row.uuid)
 
 
@@ -89,10 +87,7 @@ class CapacityReservationsController(Resource):
     @expose(f'{_RULE}:list', CapacityReservations, since=ADDED, query=paging.QUERY)
     def get_all(self, context: Context, /, **query: Any) -> dict[str, Any]:
         page = paging.page(context, query, (*_STORED, 'id'), lambda context, name: None)
-        is_of_all = context.may(f'{_RULE}:list_all')
-        if not (is_of_all or context.project_id):
-            raise context.forbidden(f'{_RULE}:list_all')
-        project = None if is_of_all else context.project_id
+        project = access.listed_project(context, f'{_RULE}:list_all')
         found = capacity_reservations.find(context, project, page)
         kept = capacity_reservations.kept(context)
         return paging.document(context, page, found, 'capacity_reservations', lambda row: _show(row, kept))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
-from ironic_traits.conf.mirror import claims_nodes
+from ironic_traits.conf.mirror import claims_any_nodes, claims_nodes
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader
@@ -51,6 +51,14 @@ class Exclusions:
         :param node: row with ``uuid`` and ``origin``.
         """
         return self.nodes.get(node.uuid) or self.clouds.get(node.origin or '')
+
+
+def condition(context: Context) -> Condition | None:
+    """Return the condition on nodes that a node can be claimed in its cloud now; None if no cloud needs claims.
+
+    :param context: a Context or a Service.
+    """
+    return current(context).condition() if claims_any_nodes(context.conf) else None
 
 
 def current(context: Context, is_claim_needed: bool = False) -> Exclusions:

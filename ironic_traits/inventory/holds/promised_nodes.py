@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.statements.prepared import prepared
@@ -181,7 +180,7 @@ def _read(context: Any, *more: Any) -> PromisedNodes:
     :param more: further rows of promises.
     """
     service = context.service if isinstance(context, Context) else context
-    excluded = mirror_exclusions.current(context).condition() if claims_any_nodes(context.conf) else None
+    excluded = mirror_exclusions.condition(context)
     with service.node_index.now(context) as view:
         rows = view.connection.execute(_ALL).all()
         return PromisedNodes(service, [*rows, *more], Nodes(None, Grant(()), view, excluded))

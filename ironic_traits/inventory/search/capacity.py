@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ironic_traits import failures
-from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.context import Context, Grant
-from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.inventory.core import mirror_exclusions
 from ironic_traits.inventory.search import related_nodes
 from ironic_traits.inventory.search.index_nodes import Figures, Nodes, ValueGroup
@@ -98,7 +96,7 @@ def count(
     :raises failures.InvalidTrait: ``what_if`` removes a name that is not a trait.
     :raises failures.EditExceedsLimit: nodes would have more than ``[inventory] max_traits_per_node`` traits.
     """
-    excluded = _exclusions(context)
+    excluded = mirror_exclusions.condition(context)
     related = [_related(context, flavor) for flavor in flavors]
     with context.service.node_index.now(context) as view:
         now = Nodes(context, grant, view, excluded)
@@ -119,7 +117,7 @@ def count(
 def count_all(service: Any, flavors: Sequence[Flavor]) -> list[Capacity]:
     """Return the capacity for each flavor, of all nodes."""
     with service.node_index.now(service) as view:
-        nodes = Nodes(None, Grant(()), view, _exclusions(service))
+        nodes = Nodes(None, Grant(()), view, mirror_exclusions.condition(service))
         return [_of_flavor(flavor, nodes, None, {})._replace(blocks=_blocks(nodes, flavor)) for flavor in flavors]
 
 
@@ -129,10 +127,6 @@ def _related(context: Context, flavor: Flavor) -> list[Counter[str]]:
         return []
     with context.read() as connection:
         return related_nodes.read(context, connection, policies).numbers(policies)
-
-
-def _exclusions(context: Any) -> Condition | None:
-    return mirror_exclusions.current(context).condition() if claims_any_nodes(context.conf) else None
 
 
 def _of_flavor(flavor: Flavor, now: Nodes, then: Nodes | None, groups: Mapping[str, Sequence[ValueGroup]]) -> Capacity:
