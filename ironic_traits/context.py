@@ -89,6 +89,7 @@ class Parts(Process, Protocol):
     writers: 'Writers'
     noted_traits: 'NotedTraits'
     has_promises: bool
+    promise_reading: Any
     etags: 'Tags'
     node_index: 'NodeIndex'
     trait_cache: 'TraitCache'

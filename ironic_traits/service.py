@@ -41,6 +41,7 @@ class Service:
     :ivar writers: ids of the sources and users that write traits.
     :ivar noted_traits: names of retired and of exclusive traits.
     :ivar has_promises: whether there were capacity reservations when this process read them last.
+    :ivar promise_reading: what it has read then (``inventory.holds.promised_nodes.Reading``), for estimates.
     :ivar rules: the inspection rules.
     :ivar conductors: the conductors, and the nodes of each.
     :ivar etags: ETags of lists.
@@ -69,6 +70,7 @@ class Service:
         self.writers = Writers()
         self.noted_traits = NotedTraits(conf.deploy.reclaim_trait)
         self.has_promises = False
+        self.promise_reading: Any = None
         self.rules = RuleCache(built_in(conf))
         self.conductors = Directory()
         self.etags = Tags()

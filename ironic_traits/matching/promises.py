@@ -38,6 +38,11 @@ class Flow:
         """How many nodes all promises get together."""
         return self.used.total()
 
+    @property
+    def is_full(self) -> bool:
+        """Whether all promises get what they ask for."""
+        return self.value == sum(self.asked.values())
+
     def kept(self, promise: int) -> int:
         """Return how many nodes a promise gets."""
         return sum(self._given[promise, each] for each in self._classes[promise])

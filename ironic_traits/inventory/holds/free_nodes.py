@@ -21,7 +21,7 @@ from ironic_traits.inventory.core import (
     node_filters,
 )
 from ironic_traits.inventory.core.eligibility import LIVE, OF_NODE, Refusal
-from ironic_traits.inventory.holds import promised_nodes
+from ironic_traits.inventory.holds import promise_claims, promised_nodes
 from ironic_traits.inventory.holds.promise_claims import Claim, Stale
 from ironic_traits.inventory.holds.taken_nodes import Lost, read_taken, take_kept, take_not_locked, take_waiting
 from ironic_traits.inventory.search import explanations, matches
@@ -69,7 +69,8 @@ def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result]) -> _R
     :raises failures.CapacityUsedUp: the capacity reservation that the request names has no right to so many.
     """
     context, contradictions = attempt.context, 0
-    is_stale = context.service.has_promises or attempt.request.capacity_reservation is not None
+    service, is_named = context.service, attempt.request.capacity_reservation is not None
+    is_stale = is_named or (service.has_promises and service.promise_reading is None)
     while True:
         try:
             if is_stale:
@@ -130,6 +131,7 @@ class NodeChoice:
         :raises Stale: capacity reservations, or their nodes, have changed.
         :raises failures.Failure: as ``search``.
         """
+        promise_claims.look(self.context, connection)
         free = eligibility.eligible_for(eligibility.only(instances))
         if self.request.capacity_reservation and (claim := self.claim()):
             free = sa.and_(free, *claim.conditions(self.context))
@@ -178,6 +180,9 @@ class NodeChoice:
         :param own: as for ``allowed``.
         :raises Stale: capacity reservations, or their nodes, have changed.
         """
+        if self.context.promised and any(self.context.promised.position(row.id) is None for row in rows):
+            # An estimate does not know which promises such a node matches. They must all be kept now.
+            promise_claims.look(self.context, connection)
         promised, claim = self.context.promised, self.claim()
         if rows[0].newest_promise != (promised.newest if promised else None):
             raise Stale
@@ -202,6 +207,7 @@ class NodeChoice:
         if any(connection.scalar(each.with_for_update(read=True)) for each in (on_node, reserved)):
             return False
         try:
+            promise_claims.look(self.context, connection)
             self._find(connection, [instance], eligibility.eligible_for(instance), ())
         except (TooFew, failures.CapacityPromised, failures.CapacityUsedUp):
             return False

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.db.statements.annotations import Columns, Condition
 from ironic_traits.inventory.core import eligibility, node_selection
-from ironic_traits.inventory.holds import taken_nodes
+from ironic_traits.inventory.holds import promise_claims, taken_nodes
 from ironic_traits.inventory.holds.free_nodes import NodeChoice, TooFew
 from ironic_traits.inventory.holds.reservations import held_elsewhere
 from ironic_traits.inventory.holds.taken_nodes import Lost
@@ -47,6 +47,7 @@ class GroupChoice(NodeChoice):
             self._nodes = related_nodes.read(self.context, connection, policies, instances)
             held = {node.instance for node in self._nodes.own}
             rest = [instance for instance in instances if instance not in held]
+            promise_claims.look(self.context, connection)
             first, allocated = self.allocated_first(connection, rest), self._own(connection, rest)
         self.related = numbers = self._nodes.numbers(policies)
         if not rest:

@@ -1,9 +1,10 @@
 """What a request may take of the free nodes that capacity reservations need.
 
 A request may take a node if all promises that could be kept before can still be kept, or if it is of the project, and
-the node counts for its promise. The promises and the nodes are read from one snapshot before the transaction
-(``promised_nodes``). The transaction takes the nodes' locks, and then checks that no promise has been added, and that
-no other transaction has taken nodes of the same promises. If so, it raises Stale, and the request begins again.
+the node counts for its promise. Mostly, an estimate shows this (``promise_estimates``). If not, the promises and the
+nodes are read from one snapshot before the transaction (``promised_nodes``). The transaction takes the nodes' locks.
+Then it checks that no promise has been added, and that other transactions have not taken nodes that the promises need.
+If so, it raises Stale, and the request begins again.
 """
 
 import functools
@@ -17,6 +18,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.prepared import prepared
+from ironic_traits.inventory.holds import promise_estimates
 from ironic_traits.inventory.holds.promised_nodes import READ_NEWEST, PromisedNodes, read
 from ironic_traits.matching import promises
 from ironic_traits.matching.promises import Class
@@ -25,11 +27,22 @@ _Result = TypeVar('_Result')
 _Row = TypeVar('_Row', bound=Any)
 _PROMISES, _USES = tables.capacity_reservations, tables.capacity_uses
 _OF_IDS = _PROMISES.c.id.in_(sa.bindparam('ids'))
-_LOCK = prepared(
-    sa.select(_PROMISES.c.id, _PROMISES.c.generation).where(_OF_IDS).order_by(_PROMISES.c.id).with_for_update()
-)
-_RAISE = sa.update(_PROMISES).where(_OF_IDS).values(generation=_PROMISES.c.generation + 1)
 _FORGET = sa.delete(_USES).where(_USES.c.node_id.in_(sa.bindparam('node_ids')))
+#: The generation of a promise is the number of nodes that claims have taken of those that match it, or more.
+_RAISED = {'generation': _PROMISES.c.generation + sa.bindparam('taken')}
+_GENERATIONS = (_PROMISES.c.id, _PROMISES.c.generation)
+#: MariaDB locks the rows in the order of the ids.
+_RAISE, _READ = sa.update(_PROMISES).where(_OF_IDS).values(_RAISED), prepared(sa.select(*_GENERATIONS).where(_OF_IDS))
+_ids = _PROMISES.alias('ids').c.id
+_locked = sa.select(_ids).where(_ids.in_(sa.bindparam('ids'))).order_by(_ids).with_for_update().cte('locked')
+#: For PostgreSQL: all three in one statement.
+_LOCK_AND_RAISE = (
+    sa.update(_PROMISES)
+    .where(_PROMISES.c.id.in_(sa.select(_locked.c.id)))
+    .values(_RAISED)
+    .returning(*_GENERATIONS)
+    .add_cte(_FORGET.cte('forgotten'))
+)
 #: The policy rule of who may see a promise, and the key of its project in the target.
 VISIBLE, PROJECT = 'baremetal:capacity_reservation:get', 'capacity_reservation.project'
 #: How often a request begins again because a node that is not free in the index can be taken. It is free the next time.
@@ -71,29 +84,29 @@ class Claim:
 
         :param project: the project that the node is taken for.
         :param is_own: whether the instance has allocated the node in Placement, so that it is not free.
-        :raises Stale: the node was not free when the promises were read.
+        :raises Stale: the node was not free when the promises were read, or the estimate does not show that all can be
+            kept.
         """
-        position = self.promised.position(node_id)
-        if position is None and not is_own and self.promised.contradictions < _MAX_CONTRADICTIONS:
-            self.promised.contradictions += 1
-            raise Stale
-        of = Class() if position is None or is_own else self.promised.of_position(position)
-        if self.named and not is_own and self.named.id not in of:
-            return False
-        used_up = None
-        if of and position is not None:
-            if (of, project) in self._refused:
+        position, used_up = self.promised.position(node_id), None
+        if not is_own and not self.promised.is_exact:
+            self._take_by_estimate(position, project)
+        elif not is_own:
+            if position is None and self.promised.contradictions < _MAX_CONTRADICTIONS:
+                self.promised.contradictions += 1
+                raise Stale
+            of = Class() if position is None else self.promised.of_position(position)
+            if self.named and self.named.id not in of:
                 return False
-            part = self.promised.part(of)
-            allowed, used_up = self._try(of, part, project)
-            if not allowed:
-                self._refused.add((of, project))
-                return False
-            self._parts |= part
-            self._taken |= 1 << position
-            self._number += 1
-            if used_up is not None:
-                self._left[used_up] -= 1
+            if of and position is not None:
+                if (of, project) in self._refused:
+                    return False
+                allowed, used_up = self._try(of, project)
+                if not allowed:
+                    self._refused.add((of, project))
+                    return False
+                self._count(of, position)
+                if used_up is not None:
+                    self._left[used_up] -= 1
         self._nodes[node_id] = used_up
         return True
 
@@ -135,35 +148,61 @@ class Claim:
         :param connection: of a transaction that has locked the nodes, and has read the newest promise after that.
         :raises Stale: another transaction has taken some.
         """
-        if self._parts:
-            ids = {'ids': sorted(self._parts)}
-            rows = connection.execute(_LOCK, ids).all()
-            if {row.id: row.generation for row in rows} != {
-                promise: self.promised.by_id[promise].generation for promise in self._parts
-            }:
-                raise Stale
+        number, nodes = len(self._nodes), {'node_ids': list(self._nodes)}
+        if not self._parts:
+            connection.execute(_FORGET, nodes)
+        else:
             # An UPDATE, because a Galera cluster does not replicate other locks.
-            connection.execute(_RAISE, ids)
-        connection.execute(_FORGET, {'node_ids': list(self._nodes)})
+            raised = {'ids': sorted(self._parts), 'taken': number}
+            if connection.dialect.name == 'postgresql':
+                rows = connection.execute(_LOCK_AND_RAISE, raised | nodes).all()
+            else:
+                connection.execute(_RAISE, raised)
+                connection.execute(_FORGET, nodes)
+                rows = connection.execute(_READ, {'ids': raised['ids']}).all()
+            taken = {row.id: row.generation - number - self.promised.by_id[row.id].generation for row in rows}
+            if taken.keys() != self._parts or (any(taken.values()) and not self._leaves(taken)):
+                raise Stale
         uses = [
             {'node_id': node, 'capacity_reservation_id': promise} for node, promise in self._nodes.items() if promise
         ]
         if uses:
             connection.execute(sa.insert(_USES), uses)
 
-    def _try(self, of: Class, part: Class, project: str | None) -> tuple[bool, int | None]:
+    def _take_by_estimate(self, position: int | None, project: str | None) -> None:
+        """Take a node if the estimate shows that all promises can be kept without it.
+
+        :param position: None if the node has changed since the reading. Then it is in no set of free nodes.
+        :raises Stale: it does not show that.
+        """
+        # An estimate does not say how many nodes a project may take for its promise.
+        if self.named or any(each.left and each.project == project for each in self.promised.by_id.values()):
+            raise Stale
+        of = self.promised.asking if position is None else self.promised.of_position(position)
+        if position is None:
+            if not all(map(self._is_full, {self.promised.part(promise) for promise in of})):
+                raise Stale
+            self._parts |= of
+        elif of:
+            if not self._try(of, project)[0]:
+                raise Stale
+            self._count(of, position)
+
+    def _count(self, of: Class, position: int) -> None:
+        self._parts |= self.promised.part(next(iter(of)))
+        self._taken |= 1 << position
+        self._number += 1
+
+    def _try(self, of: Class, project: str | None) -> tuple[bool, int | None]:
         """Return whether a node of a class can be taken, and the promise that it is taken for."""
-        by_id = self.promised.by_id
+        by_id, part = self.promised.by_id, self.promised.part(next(iter(of)))
         own = [each for each in sorted(of) if by_id[each].project == project and self._left[each]]
         if self.named:
             own = [self.named.id] if self._left[self.named.id] else []
-        if part not in self._flows:
-            asked = sum(self._left[promise] for promise in part)
-            if all(by_id[promise].free.bit_count() - self._number > asked for promise in of):
-                # There are so many free nodes that no promise depends on this one.
-                return bool(own) or not self.named, own[0] if own else None
-            self._flows[part] = self.promised.flow(part, self._left, self._taken)
-        flow = self._flows[part]
+        if part not in self._flows and self._has_plenty(of, dict.fromkeys(of, 1)):
+            # There are so many free nodes that no promise depends on this one.
+            return bool(own) or not self.named, own[0] if own else None
+        flow = self._flow(part)
         for used_up in own if self.named else [*own, None]:
             if after := flow.after(of, used_up):
                 self._flows[part] = after
@@ -172,6 +211,33 @@ class Claim:
             free = (by_id[each].free & ~self._taken).bit_count()
             self.broken.setdefault(each, {'name': by_id[each].name, 'left': flow.asked[each], 'free': free})
         return False, None
+
+    def _flow(self, part: Class) -> promises.Flow:
+        if part not in self._flows:
+            self._flows[part] = self.promised.flow(part, self._left, self._taken)
+        return self._flows[part]
+
+    def _is_full(self, part: Class) -> bool:
+        """Whether all promises of a part can be kept."""
+        return self._has_plenty(part, dict.fromkeys(part, 0)) or self._flow(part).is_full
+
+    def _leaves(self, taken: Mapping[int, int]) -> bool:
+        """Whether all promises of the nodes can be kept although other transactions have taken nodes.
+
+        :param taken: {promise: maximum number of these nodes}.
+        """
+        return not any(self._nodes.values()) and self._has_plenty(self._parts, taken)
+
+    def _has_plenty(self, of: Collection[int], without: Mapping[int, int]) -> bool:
+        """Whether each of some promises has more free nodes than all promises that overlap with it ask for.
+
+        :param without: {promise: number of nodes that do not count}, besides those that are taken.
+        """
+        for promise in of:
+            asked = sum(self._left[each] for each in self.promised.part(promise))
+            if self.promised.by_id[promise].free.bit_count() - self._number - without[promise] < asked:
+                return False
+        return True
 
 
 def beginning_again(function: Callable[..., _Result]) -> Callable[..., _Result]:
@@ -188,6 +254,17 @@ def beginning_again(function: Callable[..., _Result]) -> Callable[..., _Result]:
     return call
 
 
+def look(context: Context, connection: sa.Connection) -> None:
+    """Estimate the promises, unless they have been read for the request.
+
+    :raises Stale: there is no estimate.
+    """
+    if context.service.has_promises and not (context.promised and context.promised.is_exact):
+        context.promised = promise_estimates.estimate(context.service, connection)
+        if context.promised is None:
+            raise Stale
+
+
 def take_named(context: Context, connection: sa.Connection, node_id: int) -> None:
     """Take a free node for the project of the caller, as ``take`` does."""
     take(context, connection, {node_id: context.project_id}, connection.scalar(READ_NEWEST))
@@ -202,6 +279,8 @@ def take(context: Context, connection: sa.Connection, nodes: Mapping[int, str | 
     :raises Stale: the promises have not been read yet, or have changed.
     :raises failures.CapacityPromised: a promise could no longer be kept.
     """
+    if newest is not None:
+        look(context, connection)
     if newest != (context.promised.newest if context.promised else None):
         raise Stale
     if newest is None:

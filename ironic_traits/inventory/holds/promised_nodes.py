@@ -7,11 +7,12 @@ import functools
 import json
 import types
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from ironic_traits.changes.change_feed import Token
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.statements.prepared import prepared
@@ -29,7 +30,12 @@ LIVE = sa.or_(_PROMISES.c.expires_at.is_(None), _PROMISES.c.expires_at > stateme
 NEWEST = sa.select(sa.func.max(_PROMISES.c.id)).where(LIVE).scalar_subquery()
 READ_NEWEST = prepared(sa.select(NEWEST))
 _ALL = prepared(sa.select(_PROMISES).where(LIVE).order_by(_PROMISES.c.id))
-_ALL_USES = prepared(sa.select(_USES))
+_EXPIRES = sa.exists().where(
+    tables.reservations.c.node_uuid == tables.nodes.c.uuid, tables.reservations.c.expires_at.is_not(None)
+)
+_ALL_USES = prepared(
+    sa.select(_USES, _EXPIRES.label('expires')).join(tables.nodes, tables.nodes.c.id == _USES.c.node_id)
+)
 #: The id of a promise that is not stored yet.
 NEW = 2**31
 
@@ -40,6 +46,7 @@ class Promise(NamedTuple):
     :ivar used: number of nodes that are held for it.
     :ivar left: number of nodes that it still asks for.
     :ivar free: set of the free nodes that match it.
+    :ivar lasting: set of the nodes that are held for it until they change. (A reservation expires without a change.)
     :ivar request: what the nodes must match.
     """
 
@@ -47,73 +54,79 @@ class Promise(NamedTuple):
     uuid: str
     name: str
     project: str
+    number: int
     generation: int
     used: int
     left: int
     free: int
+    lasting: int
     request: NodeRequest
 
 
 class PromisedNodes:
     """The promises and the free nodes at one moment.
 
+    :param every: the promises.
+    :param free: set of the free nodes.
+    :param position: function from the id of a node to its position in the sets.
+    :param ids: function from a set of nodes and a maximum number to their ids.
+    :param before: what an estimate is made of; None if it is none (``promise_estimates``).
     :ivar newest: id of the newest promise; None if there is none.
     :ivar by_id: {id: Promise}, the oldest first.
     :ivar contradictions: how often the request had to begin again because a node was not free.
     """
 
-    def __init__(self, service: Any, rows: Sequence[Any] = (), nodes: Nodes | None = None) -> None:
-        self.newest: int | None = max((row.id for row in rows), default=None)
+    def __init__(
+        self,
+        every: Iterable[Promise] = (),
+        free: int = 0,
+        position: Callable[[int], int | None] = lambda node_id: None,
+        ids: Callable[[int, int], list[int]] = lambda nodes, limit: [],
+        before: 'PromisedNodes | None' = None,
+    ) -> None:
+        self.by_id = {promise.id: promise for promise in every}
+        self.newest: int | None = max(self.by_id, default=None)
+        self.is_exact = before is None
         self.contradictions = 0
-        self.by_id: dict[int, Promise] = {}
-        #: {promise that still asks for nodes: its free nodes, as bytes, which are quicker to test one by one}.
-        self._bytes: dict[int, bytes] = {}
-        self._parts: dict[Class, Class] = {}
-        if nodes is None:
-            return
-        self._view, self._free = nodes.view, _bytes(nodes.free)
-        used = _used(nodes)
-        for row in rows:
-            request = request_of(row).without_exclusive(service)
-            self.by_id[row.id] = Promise(
-                row.id,
-                row.uuid,
-                row.name,
-                row.project,
-                row.generation,
-                used[row.id],
-                max(row.number - used[row.id], 0),
-                nodes.matching(request) & nodes.free,
-                request,
-            )
-        self._bytes = {promise.id: _bytes(promise.free) for promise in self.by_id.values() if promise.left}
+        self.free, self.position_of, self._ids = free, position, ids
+        self._free_bytes = _bytes(free)
+        #: The promises that still ask for nodes.
+        self.asking = frozenset(promise.id for promise in self.by_id.values() if promise.left)
+        #: {promise: its free nodes, as bytes, which are quicker to test one by one}.
+        self._bytes: dict[int, bytes] = (
+            before._bytes if before else {each.id: _bytes(each.free) for each in self.by_id.values()}
+        )
+        #: With the parts of this; more promises overlap before nodes are left out.
+        self._before = before if before and before.asking == self.asking else None
+        self._parts: dict[int, Class] = {}
 
     def position(self, node_id: int) -> int | None:
         """Return the position of a node, if it is free; else None."""
-        position = self._view.position(node_id)
-        return position if position is not None and _has(self._free, position) else None
+        position = self.position_of(node_id)
+        return position if position is not None and _has(self._free_bytes, position) else None
 
     def of_position(self, position: int) -> Class:
-        """Return the promises that the node at a position matches, and that still ask for nodes."""
-        return frozenset(promise for promise, nodes in self._bytes.items() if _has(nodes, position))
+        """Return the promises that the free node at a position matches, and that still ask for nodes."""
+        return frozenset(promise for promise in self.asking if _has(self._bytes[promise], position))
 
     def ids_of(self, of: Class) -> list[int]:
         """Return the ids of the free nodes that match exactly some promises, of those that still ask for nodes."""
-        others = (self.by_id[promise].free for promise in self._bytes.keys() - of)
+        others = (self.by_id[promise].free for promise in self.asking - of)
         nodes = functools.reduce(int.__and__, (self.by_id[promise].free for promise in of))
         nodes &= ~functools.reduce(int.__or__, others, 0)
-        return self._view.ids(nodes, nodes.bit_count())
+        return self._ids(nodes, nodes.bit_count())
 
-    def part(self, of: Class) -> Class:
-        """Return all promises that overlap with some promises, or with promises that overlap with these, and so on."""
-        if of not in self._parts:
-            part, rest = set(of), set(self._bytes) - of
-            nodes = functools.reduce(int.__or__, (self.by_id[promise].free for promise in of), 0)
-            while more := {promise for promise in rest if self.by_id[promise].free & nodes}:
+    def part(self, promise: int) -> Class:
+        """Return all promises that overlap with a promise, or with promises that overlap with these, and so on."""
+        if self._before:
+            return self._before.part(promise)
+        if promise not in self._parts:
+            part, rest, nodes = {promise}, set(self.asking - {promise}), self.by_id[promise].free
+            while more := {each for each in rest if self.by_id[each].free & nodes}:
                 part, rest = part | more, rest - more
-                nodes = functools.reduce(int.__or__, (self.by_id[promise].free for promise in more), nodes)
-            self._parts[of] = frozenset(part)
-        return self._parts[of]
+                nodes = functools.reduce(int.__or__, (self.by_id[each].free for each in more), nodes)
+            self._parts |= dict.fromkeys(part, frozenset(part))
+        return self._parts[promise]
 
     def flow(self, part: Class, left: Mapping[int, int], without: int = 0) -> promises.Flow:
         """Return the largest flow of free nodes to some promises.
@@ -143,11 +156,23 @@ class PromisedNodes:
     @functools.cached_property
     def _whole(self) -> promises.Flow:
         """The largest flow to all promises that still ask for nodes."""
-        return self.flow(frozenset(self._bytes), {promise.id: promise.left for promise in self.by_id.values()})
+        return self.flow(self.asking, {promise.id: promise.left for promise in self.by_id.values()})
 
     def kept(self) -> dict[int, int]:
         """Return how many of the nodes that each promise still asks for it can get: {id: number}."""
-        return {promise: self._whole.kept(promise) if promise in self._bytes else 0 for promise in self.by_id}
+        return {promise: self._whole.kept(promise) if promise in self.asking else 0 for promise in self.by_id}
+
+
+class Reading(NamedTuple):
+    """What a process has read last.
+
+    :ivar token: the place in the change feed at that moment.
+    :ivar exclusive: names of the exclusive traits.
+    """
+
+    token: Token
+    exclusive: frozenset[str]
+    promised: PromisedNodes
 
 
 def read_with(context: Context, values: Mapping[str, Any]) -> PromisedNodes:
@@ -168,22 +193,42 @@ def read(context: Any, before: PromisedNodes | None = None) -> PromisedNodes:
     if not service.has_promises:
         with context.read() as connection:
             service.has_promises = connection.scalar(READ_NEWEST) is not None
-    promised = _read(context) if service.has_promises else PromisedNodes(service)
+    promised = _read(context) if service.has_promises else PromisedNodes()
     service.has_promises = promised.newest is not None
     promised.contradictions = before.contradictions if before else 0
     return promised
 
 
 def _read(context: Any, *more: Any) -> PromisedNodes:
-    """Return the promises and the free nodes as they are now.
+    """Return the promises and the free nodes as they are now. Store a Reading for estimates, if they can be made.
 
     :param more: further rows of promises.
     """
     service = context.service if isinstance(context, Context) else context
-    excluded = mirror_exclusions.condition(context)
+    excluded, exclusive = mirror_exclusions.condition(context), service.noted_traits.exclusive(service)
     with service.node_index.now(context) as view:
-        rows = view.connection.execute(_ALL).all()
-        return PromisedNodes(service, [*rows, *more], Nodes(None, Grant(()), view, excluded))
+        rows = [*view.connection.execute(_ALL), *more]
+        nodes = Nodes(None, Grant(()), view, excluded)
+        promises = _promises(service, nodes, rows)
+        exact = PromisedNodes(promises, nodes.free, view.position, view.ids)
+        # Which nodes can be held in clouds also depends on other things than changes of nodes.
+        if excluded is None:
+            stored = [promise for promise in promises if promise.id != NEW]
+            # Without the view, which has large sets.
+            service.promise_reading = Reading(view.token, exclusive, PromisedNodes(stored, nodes.free, view.position))
+        return exact
+
+
+def _promises(service: Any, nodes: Nodes, rows: Sequence[Any]) -> list[Promise]:
+    """Return the promises of rows."""
+    used, lasting = _uses(nodes)
+    promises = []
+    for row in rows:
+        request = request_of(row).without_exclusive(service)
+        number, free = used[row.id], nodes.matching(request) & nodes.free
+        fields = row.id, row.uuid, row.name, row.project, row.number, row.generation, number
+        promises.append(Promise(*fields, max(row.number - number, 0), free, lasting[row.id], request))
+    return promises
 
 
 def request_of(row: sa.Row) -> NodeRequest:
@@ -197,13 +242,16 @@ def _parsed(text: str) -> NodeRequest:
     return NodeRequest(Grant(()), requests.understand(**document['requirements']), document['filters'])
 
 
-def _used(nodes: Nodes) -> Counter[int]:
-    """Return how many nodes are held for each promise."""
-    held, used = _bytes(nodes.held), Counter[int]()
+def _uses(nodes: Nodes) -> tuple[Counter[int], Counter[int]]:
+    """Return the number, and the set of the lasting ones, of the nodes that are held for each promise."""
+    held = _bytes(nodes.held)
+    used, lasting = Counter[int](), Counter[int]()
     for row in nodes.view.connection.execute(_ALL_USES):
         position = nodes.view.position(row.node_id)
-        used[row.capacity_reservation_id] += position is not None and _has(held, position)
-    return used
+        if position is not None and _has(held, position):
+            used[row.capacity_reservation_id] += 1
+            lasting[row.capacity_reservation_id] |= 0 if row.expires else 1 << position
+    return used, lasting
 
 
 def _bytes(nodes: int) -> bytes:

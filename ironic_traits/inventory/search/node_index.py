@@ -51,11 +51,13 @@ class View:
     """The nodes at one moment.
 
     :ivar connection: connection on the snapshot of that moment.
+    :ivar token: the place in the change feed at that moment.
     :ivar expired: set of the nodes whose reservation has expired.
     """
 
-    def __init__(self, connection: sa.Connection, nodes: NodeSets) -> None:
+    def __init__(self, connection: sa.Connection, nodes: NodeSets, token: change_feed.Token) -> None:
         self.connection = connection
+        self.token = token
         self.expired = 0
         self._nodes = nodes
         self._sets = nodes.sets
@@ -155,8 +157,9 @@ class NodeIndex:
         change_feed.number_several(context)
         with self._lock, context.snapshot() as connection:
             with self._guarded():
-                nodes = self._refreshed(connection, change_feed.news(connection, change_feed.NODE, self._seen))
-            yield _view(connection, nodes)
+                news = change_feed.news(connection, change_feed.NODE, self._seen)
+                nodes = self._refreshed(connection, news)
+            yield _view(connection, nodes, news.seen.token)
 
     @contextlib.contextmanager
     def if_ready(self, context: Any) -> Iterator[View | None]:
@@ -172,7 +175,7 @@ class NodeIndex:
                 return
             with self._guarded():
                 nodes = self._refreshed(connection, news)
-            yield _view(connection, nodes)
+            yield _view(connection, nodes, news.seen.token)
 
     @contextlib.contextmanager
     def if_worth_waiting(self, context: Any) -> Iterator[View | None]:
@@ -310,8 +313,8 @@ def by_frequency(counts: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
     return sorted(counts, key=lambda each: (-each[1], str(each[0])))
 
 
-def _view(connection: sa.Connection, nodes: NodeSets) -> View:
-    view = View(connection, nodes)
+def _view(connection: sa.Connection, nodes: NodeSets, token: change_feed.Token) -> View:
+    view = View(connection, nodes, token)
     view.expired = view.of_ids(connection.scalars(_EXPIRED))
     return view
 

@@ -1,6 +1,6 @@
 """The names of the traits that are retired or exclusive in the catalogue."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -46,4 +46,8 @@ class NotedTraits(ReadCache[Reader, _Names]):
 
         Read them before a transaction begins: this may need a connection of its own.
         """
-        return self.get(database).exclusive | self._reclaim
+        return self.and_reclaim(self.get(database).exclusive)
+
+    def and_reclaim(self, names: Iterable[str]) -> frozenset[str]:
+        """Return names of exclusive traits with the reclaim trait, if there is one."""
+        return self._reclaim.union(names)

@@ -197,7 +197,7 @@ def test_an_exclusive_trait(app, client):
     ],
 )
 def test_a_consumer_reserves_its_own_node(client, monkeypatch, request_of):
-    """Its node is not free, so no promise depends on it, and the promises are read once."""
+    """Its node is not free, so no promise depends on it, and an estimate of the promises is enough."""
     node, reads = golden(client, properties={'rack': 'r'}), []
     assert claim(client, 1, node, 'another').status_int == 204
     golden(client)
@@ -210,7 +210,7 @@ def test_a_consumer_reserves_its_own_node(client, monkeypatch, request_of):
     monkeypatch.setattr(promised_nodes, 'read', read)
     response = client.ask('POST', PATH, {'instance_uuid': instance(1), **request_of(node)})
     assert response.json['reservation']['node_uuid'] == node
-    assert len(reads) == 1
+    assert not reads
     assert figures(client, 'a') == (0, 1, 0, 1)
 
 

@@ -9,8 +9,11 @@ import sqlalchemy as sa
 from hypothesis import stateful
 from hypothesis import strategies as st
 
+from ironic_traits.changes import change_feed
 from ironic_traits.db import tables
+from ironic_traits.inventory.holds import promise_estimates, promised_nodes
 from tests.support import machines
+from tests.support.client import Client
 from tests.support.promises import CAPACITY, claim
 from tests.support.providers import golden
 from tests.support.reservations import PATH, instance
@@ -34,7 +37,11 @@ class Promise:
 
 
 class Promising(machines.OnApps):
-    """A model of capacity reservations and claims, compared with the service."""
+    """A model of capacity reservations and claims, compared with the service.
+
+    The last application only shows the capacity reservations, which it reads each time. So the estimates of the others
+    are of older readings.
+    """
 
     def __init__(self):
         super().__init__()
@@ -45,6 +52,12 @@ class Promising(machines.OnApps):
         self.promises = []
         # {node: ('reservation', uuid) or ('consumer', number)}.
         self.holders = {}
+
+    @property
+    def app(self):
+        """The application of the next request."""
+        self._turn += 1
+        return self.apps[self._turn % (len(self.apps) - 1)]
 
     @property
     def free(self):
@@ -116,11 +129,14 @@ class Promising(machines.OnApps):
         if how == 'delete':
             assert self.client.ask('DELETE', f'{CAPACITY}/{promise.name}').status_int == 204
         else:
-            table = tables.capacity_reservations
-            with self.apps[0].service.write() as connection:
-                past = datetime.datetime.fromisoformat('2026-01-01')
-                connection.execute(sa.update(table).where(table.c.name == promise.name).values(expires_at=past))
+            self.expire(tables.capacity_reservations, name=promise.name)
         self.promises.remove(promise)
+
+    def expire(self, table, **key):
+        """Let a row expire, as if time had passed."""
+        with self.apps[0].service.write() as connection:
+            past = datetime.datetime.fromisoformat('2026-01-01')
+            connection.execute(sa.update(table).filter_by(**key).values(expires_at=past))
 
     @stateful.rule(number=st.integers(1, 3), required=REQUIRED, data=st.data())
     def reserve(self, number, required, data):
@@ -142,6 +158,13 @@ class Promising(machines.OnApps):
         elif len(matching) >= number:
             assert response.json['code'] == 'baremetal.capacity_reservation.promised'
             assert response.json['capacity_reservations']
+
+    @stateful.rule()
+    def read(self):
+        """Let an application read the nodes again, without changes that have no number yet."""
+        app = self.app
+        change_feed.now(app.service)
+        promised_nodes.read(app.service)
 
     @stateful.rule(node=st.sampled_from(NODES), project=PROJECTS)
     def allocate(self, node, project):
@@ -165,11 +188,13 @@ class Promising(machines.OnApps):
             promise.nodes |= holders.keys()
 
     @stateful.precondition(lambda self: self.holders)
-    @stateful.rule(data=st.data())
-    def release(self, data):
+    @stateful.rule(data=st.data(), expires=st.booleans())
+    def release(self, data, expires):
         node = data.draw(st.sampled_from(sorted(self.holders)))
         kind, ident = self.holders.pop(node)
-        if kind == 'reservation':
+        if kind == 'reservation' and expires:
+            self.expire(tables.reservations, uuid=ident)
+        elif kind == 'reservation':
             assert self.client.ask('DELETE', f'{PATH}/{ident}').status_int == 204
         else:
             assert self.client.placement('DELETE', f'/allocations/{instance(ident)}').status_int == 204
@@ -178,15 +203,36 @@ class Promising(machines.OnApps):
 
     @stateful.invariant()
     def is_as_shown(self):
-        shown = self.client.get(CAPACITY)['capacity_reservations']
+        shown = Client(self.apps[-1]).get(CAPACITY)['capacity_reservations']
         assert [(each['name'], each['count'], each['used']) for each in shown] == [
             (promise.name, promise.count, len(promise.nodes)) for promise in self.promises
         ]
         assert all(each['left'] == each['count'] - each['used'] for each in shown)
         assert sum(each['left'] - each['short'] for each in shown) == self.most(self.free)
 
+    @stateful.invariant()
+    def estimates_are_cautious(self):
+        """They have no node that is not free, and all nodes that the promises ask for."""
+        exact = promised_nodes.read(self.apps[-1].service)
+        for app in self.apps[:-1]:
+            with app.service.read() as connection:
+                estimate = promise_estimates.estimate(app.service, connection)
+                ids = connection.scalars(sa.select(tables.nodes.c.id)).all()
+            if estimate and exact.by_id:
+                assert estimate.by_id.keys() == exact.by_id.keys()
+                assert members(estimate, estimate.free, ids) <= members(exact, exact.free, ids)
+                for each in estimate.by_id.values():
+                    truth = exact.by_id[each.id]
+                    assert members(estimate, each.free, ids) <= members(exact, truth.free, ids)
+                    assert (each.left, each.generation) >= (truth.left, truth.generation)
+
+
+def members(promised, nodes, ids):
+    """Return the ids of the nodes of a set."""
+    return {node for node in ids if nodes >> (promised.position_of(node) or 0) & 1}
+
 
 def test_model(database_url):
     """IRONIC_TRAITS_MACHINE_EXAMPLES sets the number of examples (``tests.support.machines``)."""
-    with make_app(database_url) as first, make_app(database_url) as second:
-        machines.run(Promising, 25, 30, first, second)
+    with make_app(database_url) as first, make_app(database_url) as second, make_app(database_url) as last:
+        machines.run(Promising, 25, 30, first, second, last)
