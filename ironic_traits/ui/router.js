@@ -21,6 +21,14 @@ function decoded(segment) {
   }
 }
 
+/** {view: its last place, without that of a single object}. */
+const visited = {};
+
+/** Return the link to the last place of a view in this tab: a list with its filters. */
+export function placeOf(view) {
+  return visited[view] ?? link([view]);
+}
+
 /** Return the place, and render again when it changes. */
 export function usePlace() {
   const [current, setCurrent] = useState(place);
@@ -30,6 +38,7 @@ export function usePlace() {
     addEventListener('hashchange', update);
     return () => removeEventListener('hashchange', update);
   }, []);
+  if (current.path.length === 1) visited[current.path[0]] = location.hash;
   return current;
 }
 

@@ -3,8 +3,9 @@ import { get, query } from '../api.js';
 import { useData } from '../data.js';
 import { curl, text } from '../format.js';
 import { html } from '../html.js';
-import { useState } from '../vendor/hooks.js';
+import { link, placeOf } from '../router.js';
 import { Busy, Card, Command, Problem, State, Time } from '../widgets.js';
+import { Hardware } from './node_hardware.js';
 import { Reservation } from './node_reservation.js';
 import { States } from './node_states.js';
 import { Timeline } from './node_timeline.js';
@@ -19,12 +20,13 @@ export function Node({ ident, parameters }) {
   const node = useData(path, (signal) => get(path, { signal }));
   // A reload that fails in any other way leaves what is shown, and the draft of an edit.
   if (!node.data || node.error?.status === 404) {
-    return html`<div class="title"><h1>${ident}</h1><a href="#/nodes">All nodes</a></div>
+    return html`<div class="title"><h1>${ident}</h1><a href=${placeOf('nodes')}>All nodes</a></div>
       ${node.error ? html`<${Problem} error=${node.error} retry=${node.reload} />` : html`<${Busy} />`}`;
   }
   // The cards load again with each turn. updated_at does not do: actions here do not change that of a mirrored node.
   const { data, turn } = node;
   return html`
+    <p class="back"><a href=${placeOf('nodes')}>← Nodes</a></p>
     <div class="title">
       <h1>${data.name ?? data.uuid}</h1>
       <${State} state=${data.provision_state} />
@@ -33,6 +35,7 @@ export function Node({ ident, parameters }) {
       ${data.origin && html`<span class="state plain">mirrored from ${data.origin}</span>`}
       <span class="muted mono">${data.uuid}</span>
     </div>
+    <${Facts} node=${data} />
     ${data.description && html`<p>${data.description}</p>`}
     <${Problem} error=${node.error} retry=${node.reload} />
     <div class="columns">
@@ -44,7 +47,7 @@ export function Node({ ident, parameters }) {
         <${States} node=${data} hasFailed=${Boolean(node.error)} onChange=${node.reload} />
         <${Reservation} node=${data} onChange=${node.reload} />
         <${Ports} node=${data} />
-        <${Inventory} node=${data} />
+        <${Hardware} node=${data} />
         <${Fields} node=${data} />
         <${Card} title="The same with a command">
           <${Command} label="curl">${curl(path)}<//>
@@ -54,56 +57,34 @@ export function Node({ ident, parameters }) {
     </div>`;
 }
 
+/** What one asks first about a node. A value links to the nodes that have it, too. */
+function Facts({ node }) {
+  const facts = { Class: 'resource_class', Owner: 'owner', Lessee: 'lessee', Instance: 'instance_uuid', Driver: 'driver', Group: 'conductor_group' };
+  const known = Object.entries(facts).filter(([, name]) => node[name]);
+  return html`<dl class="facts">${known.map(
+    ([label, name]) => html`<div><dt>${label}</dt><dd>${name === 'instance_uuid' ? node[name] : html`<a href=${link(['nodes'], { [name]: node[name] })}>${node[name]}</a>`}</dd></div>`,
+  )}</dl>`;
+}
+
 function Ports({ node }) {
-  const path = `/v1/nodes/${node.uuid}/ports${query({ fields: 'uuid,address,pxe_enabled,physical_network,name' })}`;
+  const path = `/v1/nodes/${node.uuid}/ports${query({ fields: 'uuid,address,pxe_enabled,physical_network,local_link_connection' })}`;
   const { data, error, reload } = useData(path, (signal) => get(path, { signal }), node.updated_at);
   return html`<${Card} title="Ports">
     <${Problem} error=${error} retry=${reload} />
     ${data && !data.ports.length && html`<p class="muted">No port is registered. An inspection adds them.</p>`}
     ${data?.ports.length > 0 &&
     html`<div class="scroll" tabindex="0" role="region" aria-label="Table of ports"><table>
-      <thead><tr><th scope="col">MAC address</th><th scope="col">PXE</th><th scope="col">Network</th></tr></thead>
+      <thead><tr><th scope="col">MAC address</th><th scope="col">PXE</th><th scope="col">Network</th><th scope="col">Switch</th></tr></thead>
       <tbody>${data.ports.map(
-        (port) => html`<tr key=${port.uuid}><td class="mono">${port.address}</td><td>${port.pxe_enabled ? 'yes' : 'no'}</td><td>${port.physical_network ?? '–'}</td></tr>`,
+        (port) => html`<tr key=${port.uuid}><td class="mono">${port.address}</td><td>${port.pxe_enabled ? 'yes' : 'no'}</td><td>${port.physical_network ?? '–'}</td><td class="wrap">${switchOf(port.local_link_connection)}</td></tr>`,
       )}</tbody>
     </table></div>`}
   <//>`;
 }
 
-function Inventory({ node }) {
-  const path = `/v1/nodes/${node.uuid}/inventory`;
-  // Only the route of the data says whether there are any: for a node without them, it is a 404.
-  const [wanted, setWanted] = useState(Boolean(node.inspection_finished_at));
-  const load = async (signal) => (await get(path, { signal })).inventory;
-  const { data, error, reload } = useData(wanted ? path : null, load, node.updated_at);
-  const none = error?.status === 404 && error.body.code !== 'baremetal.node.not_found';
-  return html`<${Card} title="Inventory">
-    ${!wanted && html`<button type="button" onClick=${() => setWanted(true)}>Show the data of inspections</button>`}
-    ${none ? html`<p class="muted" role="status">There are none. The verb “inspect” collects them.</p>` : html`<${Problem} error=${error} retry=${reload} />`}
-    ${data &&
-    html`<dl class="fields">
-        ${summary(data).map(([label, value]) => html`<dt>${label}</dt><dd>${value}</dd>`)}
-        ${node.inspection_finished_at && html`<dt>Inspected</dt><dd><${Time} at=${node.inspection_finished_at} ago /></dd>`}
-      </dl>
-      <details><summary>All data</summary><pre tabindex="0">${JSON.stringify(data, null, 2)}</pre></details>`}
-  <//>`;
-}
-
-/** What a disk is. BMCs do not know it of all disks. */
-const MEDIA = new Map([[true, 'HDD'], [false, 'SSD']]);
-
-/** Return what most people look for in the data of an inspection: [[label, value], …]. */
-function summary(data) {
-  const disks = (Array.isArray(data.disks) ? data.disks : []).map(
-    (disk) => `${disk?.name ?? '?'} ${Math.round((disk?.size ?? 0) / 1e9)} GB ${MEDIA.get(disk?.rotational) ?? 'unknown'}`,
-  );
-  const memory = data.memory?.physical_mb;
-  return [
-    ['CPU', [data.cpu?.count && `${data.cpu.count} ×`, data.cpu?.model_name, data.cpu?.architecture].filter(Boolean).map(text).join(' ')],
-    ['Memory', memory ? `${Math.round(memory / 1024)} GiB` : ''],
-    ['Disks', disks.join(', ')],
-    ['Hostname', text(data.hostname)],
-  ].filter(([, value]) => value);
+/** Return the switch and the port of a local link connection. */
+function switchOf({ switch_info: name, switch_id: address, port_id: port } = {}) {
+  return [name || address, port].filter(Boolean).map(text).join(' · ') || '–';
 }
 
 function Fields({ node }) {
