@@ -6,17 +6,19 @@ import { Login, endSession } from './login.js';
 import { usePlace, link } from './router.js';
 import { render } from './vendor/preact.js';
 import { useEffect, useErrorBoundary, useRef, useState } from './vendor/hooks.js';
-import { Busy, Problem } from './widgets.js';
+import { Busy, Empty, Problem } from './widgets.js';
 import { Capacity } from './views/capacity.js';
 import { Changes } from './views/changes.js';
 import { fill } from './views/filters.js';
 import { Node } from './views/node.js';
 import { Nodes } from './views/nodes.js';
+import { Overview } from './views/overview.js';
 import { Reservations } from './views/reservations.js';
 import { Rules } from './views/rules.js';
 import { Why } from './views/why.js';
 
 const VIEWS = {
+  overview: ['Overview', Overview],
   nodes: ['Nodes', Nodes],
   why: ['Why', Why],
   capacity: ['Capacity', Capacity],
@@ -52,9 +54,10 @@ function App() {
 
 function Shell({ strategy }) {
   const { path, parameters } = usePlace();
-  const name = Object.hasOwn(VIEWS, path[0]) ? path[0] : 'nodes';
+  const name = path[0] ?? 'overview';
+  const [label, Listed] = Object.hasOwn(VIEWS, name) ? VIEWS[name] : ['No such view', NoView];
   const main = useRef(null);
-  const title = path[1] ?? VIEWS[name][0];
+  const title = path[1] ?? label;
   const shown = useRef(title);
   useEffect(() => {
     document.title = `${title} – ironic-traits`;
@@ -66,15 +69,15 @@ function Shell({ strategy }) {
     }
     shown.current = title;
   }, [title]);
-  const View = name === 'nodes' && path[1] ? Node : VIEWS[name][1];
+  const View = name === 'nodes' && path[1] ? Node : Listed;
   return html`
     <button type="button" class="skip" onClick=${() => main.current.focus()}>Skip to the content</button>
     <header class="top">
-      <a class="brand" href="#/nodes"><span class="logo" aria-hidden="true"></span>ironic-traits</a>
+      <a class="brand" href="#/overview"><span class="logo" aria-hidden="true"></span>ironic-traits</a>
       <nav aria-label="Views">
         ${Object.entries(VIEWS).map(
-          ([each, [label]]) =>
-            html`<a href=${link([each])} aria-current=${each === name ? 'page' : undefined}>${label}</a>`,
+          ([each, [text]]) =>
+            html`<a href=${link([each])} aria-current=${each === name ? 'page' : undefined}>${text}</a>`,
         )}
       </nav>
       <div class="session">
@@ -88,6 +91,10 @@ function Shell({ strategy }) {
         <${View} key=${name + (path[1] ?? '')} ident=${path[1]} parameters=${parameters} />
       <//>
     </main>`;
+}
+
+function NoView() {
+  return html`<section class="card"><${Empty} title="There is no such view."><p><a href="#/overview">Overview</a></p><//></section>`;
 }
 
 /** What is shown in place of a view that fails, until the user goes to another place. */

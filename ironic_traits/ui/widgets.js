@@ -58,10 +58,14 @@ const STATES = [
   [/^(enroll|manageable)$/, 'plain'],
 ];
 
+/** Return the class of the colour of a provision state. */
+export function kindOf(state) {
+  return STATES.find(([pattern]) => pattern.test(state ?? ''))?.[1] ?? (state ? 'moving' : 'plain');
+}
+
 /** A provision state, with a colour and a word. */
 export function State({ state }) {
-  const kind = STATES.find(([pattern]) => pattern.test(state ?? ''))?.[1] ?? (state ? 'moving' : 'plain');
-  return html`<span class="state ${kind}">${state ?? 'none'}</span>`;
+  return html`<span class="state ${kindOf(state)}">${state ?? 'none'}</span>`;
 }
 
 export function Trait({ name, kind = '' }) {

@@ -1,5 +1,6 @@
 """/v1/history"""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,16 +16,22 @@ from ironic_traits.inventory.core import history
 from ironic_traits.resources.additions import ADDED
 
 
-class _EventType(wsme.types.UserType):
-    """The type of an event in the history of a node."""
+class _OneOf(wsme.types.UserType):
+    """A word out of a few.
+
+    :param name: what the word is.
+    :param plural: what the words are.
+    """
 
     basetype = str
-    name = 'event type'
-    schema = {'type': 'string', 'enum': list(history.EVENT_TYPES)}
+
+    def __init__(self, name: str, plural: str, words: Sequence[str]) -> None:
+        self.name, self._plural, self._words = name, plural, words
+        self.schema = {'type': 'string', 'enum': list(words)}
 
     def validate(self, value: Any) -> str:
-        if value not in history.EVENT_TYPES:
-            raise ValueError(f'{value!r} is not a type of events. The types are {", ".join(history.EVENT_TYPES)}')
+        if value not in self._words:
+            raise ValueError(f'{value!r} is not a {self.name}. The {self._plural} are {", ".join(self._words)}')
         return value
 
 
@@ -34,7 +41,8 @@ _FILTERS = {
     'node': types.TEXT,
     'trait': types.TraitNames(),
     'source': types.Source(),
-    'event_type': _EventType(),
+    'event_type': _OneOf('type of events', 'types', history.EVENT_TYPES),
+    'severity': _OneOf('severity', 'severities', history.SEVERITIES),
 }
 
 

@@ -35,7 +35,7 @@ PROVISIONING, POWER, MAINTENANCE, RESERVATION, NODE, TRAIT, INSPECTION = EVENT_T
     'trait',
     'inspection',
 )
-INFO, WARNING, ERROR = 'INFO', 'WARNING', 'ERROR'
+SEVERITIES = INFO, WARNING, ERROR = 'INFO', 'WARNING', 'ERROR'
 #: The event of the first entry of a node. A deleted node may be created again, with the same uuid.
 CREATED = 'The node was created.'
 
@@ -264,7 +264,7 @@ def find(context: Context, grant: Grant, filters: Mapping[str, Any], page: Page)
     entries of the nodes whose histories their project may see.
 
     :param filters: {'since' or 'until': datetime, 'node': uuid or name, 'trait': names of which one was added or
-        removed, 'source' or 'event_type': value}, all optional.
+        removed, 'source', 'event_type' or 'severity': value}, all optional.
     :returns: rows with all columns but the id, and ``node_name``: the current name of the node; None if it has no name,
         or is deleted.
     :raises failures.NodeNotFound: the node of the filter does not exist, or the caller may not see it.

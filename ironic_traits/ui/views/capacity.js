@@ -20,7 +20,7 @@ const EXAMPLE = `{
 const IMAGES = '{"sealed": {"trait:CUSTOM_MEASURED_BOOT": "required"}}';
 const GROUPS = ['resource_class', 'owner', 'shard'];
 /** The most resource classes that get a bar when no flavor is named. */
-const MAX_CLASSES = 100;
+export const MAX_CLASSES = 100;
 
 /** Return what-if parts of the body: {without, with}, without those that are empty. */
 function supposed(parameters) {
@@ -74,7 +74,7 @@ export function Capacity({ parameters }) {
 }
 
 /** Return a flavor for each resource class of the nodes, or for more than MAX_CLASSES of them. */
-async function classes(signal) {
+export async function classes(signal) {
   const { facets } = await get(`/v1/facets?by=resource_class&limit=${MAX_CLASSES + 2}`, { signal });
   return facets.resource_class.filter(({ value }) => value).map(({ value }) => ({ name: value, resource_class: value }));
 }
@@ -105,17 +105,23 @@ function Result({ flavors, warnings, isCut, loading }) {
   if (!flavors.length) {
     return html`<${Empty} title="No node has a resource class."><p>Name flavors on the left, or give the <a href="#/nodes">nodes</a> classes.</p><//>`;
   }
+  return html`
+    ${warnings.map((warning) => html`<p class="note warn">${warning}</p>`)}
+    ${isCut && html`<p class="note warn">These are the ${MAX_CLASSES} resource classes that most nodes have. To count others, name them as flavors.</p>`}
+    <${Bars} flavors=${flavors} loading=${loading} />`;
+}
+
+/** A bar for each flavor: how many nodes are free, held, and unavailable. linkOf returns the link of a flavor. */
+export function Bars({ flavors, loading = false, linkOf }) {
   const rows = flavors.flatMap((flavor) => [
-    { ...flavor, label: flavor.name, isGroup: false },
+    { ...flavor, label: flavor.name, isGroup: false, target: linkOf?.(flavor) },
     ...Object.values(flavor.by ?? {}).flat().map((group) => ({ ...group, label: group.value ?? '(none)', isGroup: true })),
   ]);
   const whole = Math.max(1, ...flavors.map((flavor) => flavor.matching));
   return html`
-    ${warnings.map((warning) => html`<p class="note warn">${warning}</p>`)}
-    ${isCut && html`<p class="note warn">These are the ${MAX_CLASSES} resource classes that most nodes have. To count others, name them as flavors.</p>`}
     <p class="legend"><span class="key free"></span> free <span class="key held"></span> held <span class="key lost"></span> unavailable</p>
     <div class="chart capacity ${loading ? 'stale' : ''}" role="table" aria-label="Nodes for each flavor">
-      <div class="row-of-chart" role="row"><span role="columnheader">Flavor</span><span role="columnheader" class="bar-head"><span class="visually-hidden">Bar</span></span>
+      <div class="row-of-chart" role="row"><span role="columnheader">${linkOf ? 'Class' : 'Flavor'}</span><span role="columnheader" class="bar-head"><span class="visually-hidden">Bar</span></span>
         ${['free', 'held', 'not'].map((name) => html`<span role="columnheader" class="number">${name === 'not' ? 'unavailable' : name}</span>`)}</div>
       ${rows.map((row) => html`<${Row} row=${row} whole=${whole} />`)}
     </div>`;
@@ -127,7 +133,7 @@ function Row({ row, whole }) {
   const width = (count) => ({ width: `${(100 * count) / whole}%` });
   const lostDifference = row.difference && Object.values(row.difference.unavailable).reduce((sum, each) => sum + each, 0);
   return html`<div class="row-of-chart" role="row">
-    <span role="rowheader" class=${row.isGroup ? 'group' : ''}>${row.isGroup ? row.label : html`<strong>${row.label}</strong> <span class="count">${plural(row.matching, 'node')}</span>`}</span>
+    <span role="rowheader" class=${row.isGroup ? 'group' : ''}>${row.isGroup ? row.label : html`<strong>${row.target ? html`<a href=${row.target}>${row.label}</a>` : row.label}</strong> <span class="count">${plural(row.matching, 'node')}</span>`}</span>
     <span role="cell" class="bar-cell"><span class="bar parts" aria-hidden="true"><span class="free" style=${width(row.free)}></span><span class="held" style=${width(row.held)}></span><span class="lost" style=${width(lost)}></span></span></span>
     <span role="cell" class="number">${number(row.free)}<${Difference} value=${row.difference?.free} /></span>
     <span role="cell" class="number">${number(row.held)}<${Difference} value=${row.difference?.held} /></span>

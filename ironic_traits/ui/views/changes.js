@@ -10,7 +10,7 @@ import { Busy, Command, Empty, Pager, Problem, Time } from '../widgets.js';
 import { What } from './node_timeline.js';
 
 const TYPES = ['provisioning', 'power', 'maintenance', 'reservation', 'node', 'trait', 'inspection'];
-const FILTERS = ['event_type', 'node', 'trait', 'source'];
+const FILTERS = ['event_type', 'severity', 'node', 'trait', 'source'];
 const SIZE = 50;
 /** Milliseconds between two looks at what is new. */
 const PAUSE = 5000;
@@ -39,6 +39,7 @@ export function Changes({ parameters }) {
         <label>Kind <select name="event_type">
           <option value="">all</option>${TYPES.map((type) => html`<option value=${type}>${type}</option>`)}
         </select></label>
+        <label>Result <select name="severity"><option value="">all</option><option value="ERROR">failures</option></select></label>
         <label>Node <input name="node" placeholder="name or uuid" /></label>
         <label>Trait <input name="trait" class="mono" /></label>
         <label>Source <input name="source" placeholder="operator, rules, …" /></label>

@@ -61,10 +61,14 @@ function Entry({ entry, node, at }) {
 }
 
 /** What happened: the traits of a write of traits, the sentence of anything else. */
-export function What({ entry }) {
+export function What({ entry, most = Infinity }) {
   if (!entry.added && !entry.removed) return html`<div class="what">${entry.event}</div>`;
+  const added = entry.added ?? [];
+  const removed = entry.removed ?? [];
+  const rest = added.length + removed.length - most;
   return html`<div class="what traits"><span>${entry.source}:</span>
-    ${(entry.added ?? []).map((name) => html`<span>+ <${Trait} name=${name} kind="new" /></span>`)}
-    ${(entry.removed ?? []).map((name) => html`<span>− <${Trait} name=${name} kind="gone" /></span>`)}
+    ${added.slice(0, most).map((name) => html`<span>+ <${Trait} name=${name} kind="new" /></span>`)}
+    ${removed.slice(0, Math.max(most - added.length, 0)).map((name) => html`<span>− <${Trait} name=${name} kind="gone" /></span>`)}
+    ${rest > 0 && html`<span class="muted">and ${rest} more</span>`}
   </div>`;
 }

@@ -35,6 +35,7 @@ ARGUMENTS = (
     'until',
     'source',
     'event_type',
+    'severity',
     '_method',
     '__body__',
     'colour',

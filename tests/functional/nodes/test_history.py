@@ -5,7 +5,9 @@ import re
 from urllib.parse import urlencode
 
 import pytest
+import sqlalchemy as sa
 
+from ironic_traits.db import tables
 from ironic_traits.inventory.holds import reservations
 from tests.support.client import Client, message
 from tests.support.history import entries
@@ -313,6 +315,12 @@ def test_filters(app, client):
     assert found(source='hook') == [3]
     assert found(source='nobody') == []
     assert found(event_type='node') == [0, 1]
+    assert (found(severity='INFO'), found(severity='ERROR')) == ([0, 1, 2, 3, 4, 5], [])
+    with app.service.write() as connection:
+        table = tables.node_history
+        connection.execute(sa.update(table).where(table.c.uuid == everything[3]['uuid']).values(severity='ERROR'))
+    everything[3]['severity'] = 'ERROR'
+    assert found(severity='ERROR') == found(severity='ERROR', node='one') == [3]
     assert found(since=moments[4], node='two') == [4, 5]
     assert found(until=moments[2], node='one') == [0, 2]
     assert found(since=moments[2], until=moments[3], node='one', source='operator') == [2]
@@ -344,6 +352,7 @@ def test_bad_input(client):
     client.ask('PUT', f'/v1/nodes/{node}/maintenance', {'reason': 'x' * 300})
     for path, status, words in (
         ('/v1/history?event_type=nothing', 400, 'is not a type of events. The types are provisioning, power'),
+        ('/v1/history?severity=error', 400, 'is not a severity. The severities are INFO, WARNING, ERROR'),
         ('/v1/history?source=a%20b', 400, 'a source is 1 to 64 letters'),
         ('/v1/history?trait=custom_a', 400, 'cannot be a trait'),
         ('/v1/history?sort_key=event', 400, 'The sort_key value "event" is an invalid field for sorting'),

@@ -11,6 +11,7 @@ from tests.support import http_client
 WIDTHS = (360, 480, 600, 768, 899, 900, 901, 1024, 1360)
 #: {place: what is there when it has been read}.
 PLACES = {
+    'overview': '.chart .number',
     'nodes': 'tbody tr',
     'nodes/rack1-4': 'tbody tr',
     'why?resource_class=gold&required=CUSTOM_GPU_A100': '.chart .number',

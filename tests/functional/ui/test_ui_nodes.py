@@ -33,7 +33,7 @@ def parameters(page):
 
 
 def test_filters_columns_and_order(tab):
-    page = tab.open('')
+    page = tab.open('#/nodes')
     expect(page.get_by_role('status').first).to_have_text('24 nodes')
     expect(page).to_have_title('Nodes – ironic-traits')
     tab.check_accessibility()
@@ -202,7 +202,7 @@ def test_columns_and_filters_come_from_the_table_of_fields(tab):
         route.fulfill(json=document)
 
     tab.page.route('**/ui/login', extend)
-    page = tab.open('')
+    page = tab.open('#/nodes')
     page.get_by_text('Columns', exact=True).click()
     expect(page.get_by_role('checkbox', name='Chassis')).to_have_count(0)
     page.get_by_role('checkbox', name='Reason').check()

@@ -17,6 +17,7 @@ FOLDER = DOC / '_static' / 'look-around'
 _FLAVOR = urllib.parse.quote(json.dumps(FLAVOR))
 #: {picture: (place of the page, text of the complete page, colours, height)}. {NAME} stands for the uuid of a node.
 PICTURES = {
+    'overview': ('#/overview', 'in maintenance', 'light', 720),
     'nodes': ('#/nodes?traits=HW_CPU_X86_VMX&not-traits-any=CUSTOM_RAID_6', 'rack2-8', 'light', 720),
     'node': ('#/nodes/{rack1-4}', 'bmc-scan:', 'light', 980),
     'why': (f'#/why?flavor={_FLAVOR}&required=CUSTOM_GPU_A100', 'What would help', 'dark', 720),

@@ -1,0 +1,171 @@
+// How the fleet is: what waits for a person, the nodes by state and class, and what has happened.
+import { get, query, request, service, session } from '../api.js';
+import { useData } from '../data.js';
+import { number, plural } from '../format.js';
+import { html } from '../html.js';
+import { link } from '../router.js';
+import { useEffect, useState } from '../vendor/hooks.js';
+import { Bar, Busy, Card, Empty, NodeLink, Problem, State, Time, kindOf } from '../widgets.js';
+import { Bars, MAX_CLASSES, classes } from './capacity.js';
+import { What } from './node_timeline.js';
+
+/** Milliseconds between two readings, while the tab is visible. */
+const PAUSE = 30000;
+const HOUR = 3600000;
+/** The most failures that are counted. */
+const MAX_FAILURES = 100;
+/** How many entries are shown, and how many traits of each. */
+const SHOWN = 6;
+const FEW = 3;
+
+export function Overview() {
+  const turn = useTurns();
+  const facets = useData('facets', (signal) => get('/v1/facets?by=provision_state,maintenance&limit=50', { signal }), turn);
+  const capacity = useData('capacity', readCapacity, turn);
+  const failures = useData('failures', (signal) => get(recent(24, { severity: 'ERROR', limit: MAX_FAILURES }), { signal }), turn);
+  const changes = useData('changes', (signal) => get(recent(1, { limit: SHOWN }), { signal }), turn);
+  const nodes = facets.data?.nodes;
+  if (nodes === 0) return html`<${Title} nodes=${0} /><${NoNodes} />`;
+  return html`
+    <${Title} nodes=${nodes} at=${facets.data?.at} />
+    <${Problem} error=${facets.error} retry=${facets.reload} />
+    <div class="columns">
+      <div class="stack">
+        <${Waiting} facets=${facets.data} capacity=${capacity.data} turn=${turn} />
+        <${Card} title="Nodes by class">
+          <${Problem} error=${capacity.error} retry=${capacity.reload} />
+          ${capacity.data ? html`<${Bars} flavors=${capacity.data.flavors} linkOf=${({ name }) => link(['nodes'], { resource_class: name })} />` : !capacity.error && html`<${Busy}>Counting …<//>`}
+        <//>
+        <${Card} title="Nodes by state">
+          ${facets.data ? html`<${States} facets=${facets.data} />` : !facets.error && html`<${Busy} />`}
+        <//>
+      </div>
+      <div class="stack">
+        <${Failures} failures=${failures} />
+        <${Card} title="Changes of the last hour" actions=${html`<a href="#/changes">All changes</a>`}>
+          <${Entries} state=${changes} none="Nothing has changed." />
+        <//>
+        <${Workers} turn=${turn} />
+      </div>
+    </div>`;
+}
+
+/** Return a number that rises every PAUSE while the tab is visible, and when it becomes visible again. */
+function useTurns() {
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const look = () => document.visibilityState === 'visible' && setTurn((old) => old + 1);
+    const timer = setInterval(look, PAUSE);
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', look);
+    };
+  }, []);
+  return turn;
+}
+
+/** Return the path of the history of the last hours, the newest entry first. */
+function recent(hours, parameters) {
+  return `/v1/history${query({ since: new Date(Date.now() - hours * HOUR).toISOString(), sort_dir: 'desc', ...parameters })}`;
+}
+
+async function readCapacity(signal) {
+  const flavors = (await classes(signal)).slice(0, MAX_CLASSES);
+  return flavors.length ? request('POST', '/v1/capacity', { flavors }, { signal }) : { flavors: [] };
+}
+
+function Title({ nodes }) {
+  return html`<div class="title"><h1>Overview</h1><span class="muted" role="status">${nodes === undefined ? '' : plural(nodes, 'node')}</span></div>`;
+}
+
+function NoNodes() {
+  return html`<section class="card"><${Empty} title="There are no nodes yet, or your project may not see any.">
+    <p>Create one: <span class="mono">baremetal node create --driver fake-hardware --name NAME</span></p>
+  <//></section>`;
+}
+
+/** What waits for a person: each line leads to what it is about. */
+function Waiting({ facets, capacity, turn }) {
+  const isOperator = service.strategy === 'noauth' || session.value?.system;
+  const mirrors = useData(isOperator ? '/v1/mirrors' : null, (signal) => get('/v1/mirrors', { signal }), turn);
+  const promises = useData('promises', (signal) => get('/v1/capacity_reservations', { signal }), turn);
+  if (!facets) return html`<${Card} title="Waits for a person"><${Busy} /><//>`;
+  const lines = [
+    ...facets.facets.provision_state
+      .filter(({ value }) => /failed$|^error$/.test(value ?? ''))
+      .map(({ value, nodes }) => [plural(nodes, 'node'), `in state ${value}`, link(['nodes'], { provision_state: value })]),
+    ...facets.facets.maintenance
+      .filter(({ value }) => value === true)
+      .map(({ nodes }) => [plural(nodes, 'node'), 'in maintenance', link(['nodes'], { maintenance: 'true' })]),
+    [(capacity?.flavors ?? []).reduce((sum, { unavailable }) => sum + (unavailable.expectation ?? 0), 0), 'free but for a rule that expects something else', '#/capacity'],
+    ...(promises.data?.capacity_reservations ?? [])
+      .filter(({ short }) => short)
+      .map(({ name, short }) => [plural(short, 'node'), `missing for capacity reservation ${name}`, '#/capacity']),
+    ...(mirrors.data?.mirrors ?? []).flatMap(problemsOf),
+  ].filter(([count]) => count);
+  return html`<${Card} title="Waits for a person">
+    ${lines.length
+      ? html`<ul class="waiting">${lines.map(([count, words, target]) => html`<li><a href=${target}><b>${typeof count === 'number' ? plural(count, 'node') : count}</b> ${words}</a></li>`)}</ul>`
+      : html`<p class="muted">Nothing.</p>`}
+  <//>`;
+}
+
+function problemsOf(mirror) {
+  const nodes = link(['nodes'], { origin: mirror.name });
+  return [
+    [mirror.conflicts && plural(mirror.conflicts, 'conflict'), `with cloud ${mirror.name}`, nodes],
+    [mirror.missing_nodes && plural(mirror.missing_nodes, 'node'), `missing in cloud ${mirror.name}`, nodes],
+    [mirror.failing_since && 'The mirror', `of cloud ${mirror.name} fails: ${mirror.last_error}`, nodes],
+    [mirror.waits_for.includes('writes') && 'Traits', `wait to be written to cloud ${mirror.name}`, nodes],
+  ];
+}
+
+function States({ facets }) {
+  const whole = Math.max(1, ...facets.facets.provision_state.map(({ nodes }) => nodes));
+  return html`<div class="chart states" role="table" aria-label="Nodes by state">
+    ${facets.facets.provision_state.map(
+      ({ value, nodes }) => html`<div class="row-of-chart" role="row">
+        <span role="rowheader"><a href=${link(['nodes'], { provision_state: value })}><${State} state=${value} /></a></span>
+        <span role="cell" class="bar-cell"><${Bar} value=${nodes} whole=${whole} kind=${kindOf(value)} /></span>
+        <span role="cell" class="number">${number(nodes)}</span>
+      </div>`,
+    )}
+  </div>`;
+}
+
+function Failures({ failures }) {
+  const entries = failures.data?.history ?? [];
+  const hour = entries.filter(({ created_at: at }) => Date.now() - Date.parse(at) < HOUR).length;
+  const many = (count) => `${number(count)}${failures.data?.next && count === entries.length ? ' or more' : ''}`;
+  return html`<${Card} title="Failures" actions=${html`<a href=${link(['changes'], { severity: 'ERROR' })}>All failures</a>`}>
+    ${failures.data && html`<p>Last hour: <b>${many(hour)}</b>, last day: <b>${many(entries.length)}</b></p>`}
+    <${Entries} state=${failures} />
+  <//>`;
+}
+
+/** The first entries of a history. */
+function Entries({ state, none }) {
+  if (!state.data) return state.error ? html`<${Problem} error=${state.error} retry=${state.reload} />` : html`<${Busy} />`;
+  const entries = state.data.history.slice(0, SHOWN);
+  return html`
+    ${!entries.length && none && html`<p class="muted">${none}</p>`}
+    <ul class="entries">${entries.map(
+      (entry) => html`<li key=${entry.uuid}>
+        <${NodeLink} uuid=${entry.node_uuid} name=${entry.node_name} /> <span class="muted"><${Time} at=${entry.created_at} ago /></span>
+        <div><${What} entry=${entry} most=${FEW} /></div>
+      </li>`,
+    )}</ul>`;
+}
+
+/** The hosts with workers. Only users of the system may see them. */
+function Workers({ turn }) {
+  const { data } = useData('conductors', (signal) => get('/v1/conductors', { signal }), turn);
+  if (!data) return null;
+  return html`<${Card} title="Workers">
+    ${!data.conductors.length && html`<p class="note warn">There is no worker: nothing executes the verbs.</p>`}
+    <ul class="entries">${data.conductors.map(
+      ({ hostname, conductor_group: group, alive }) => html`<li><span class="state ${alive ? 'good' : 'bad'}">${alive ? 'alive' : 'silent'}</span> ${hostname} ${group && html`<span class="muted">group ${group}</span>`}</li>`,
+    )}</ul>
+  <//>`;
+}

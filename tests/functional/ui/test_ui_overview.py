@@ -1,0 +1,124 @@
+"""The first view of the web page, in a real browser: how the fleet is."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support import browser as browsers
+from tests.support.service import ForkedServer, upgraded
+
+
+@pytest.fixture
+def timed(browser, look_around):
+    """A tab with a clock of its own."""
+    with browsers.tab(browser, look_around) as opened:
+        yield opened
+
+
+def rows(page, name):
+    """Return the texts of the rows of a chart: the name first."""
+    found = page.get_by_role('table', name=name).get_by_role('row').filter(has=page.get_by_role('rowheader'))
+    return [row.inner_text().split() for row in found.all()]
+
+
+def test_the_fleet(tab):
+    page = tab.open('')
+    expect(page).to_have_title('Overview – ironic-traits')
+    expect(page.get_by_role('status').first).to_have_text('24 nodes')
+    expect(page.get_by_role('table', name='Nodes for each flavor')).to_be_visible()
+    assert rows(page, 'Nodes by state') == [['available', '18'], ['active', '3'], ['manageable', '3']]
+    free = {row[0]: row[3:5] for row in rows(page, 'Nodes for each flavor')}
+    assert free == {'gold': ['5', '1'], 'gpu': ['4', '1'], 'storage': ['6', '0']}
+    expect(page.get_by_role('region', name='Failures')).to_contain_text('Last hour: 0, last day: 0')
+    expect(page.get_by_role('region', name='Changes of the last hour').get_by_role('listitem')).to_have_count(6)
+    tab.check_accessibility()
+
+
+@pytest.mark.parametrize(('name', 'number'), [('1 node in maintenance', 1), ('gold', 8), ('manageable', 3)])
+def test_each_figure_is_a_link_to_its_list(tab, name, number):
+    page = tab.open('#/overview')
+    page.get_by_role('main').get_by_role('link', name=name, exact=True).click()
+    expect(page.get_by_role('heading', level=1)).to_have_text('Nodes')
+    expect(page.locator('tbody tr')).to_have_count(number)
+
+
+FAILING = {'name': 'c', 'failing_since': '2026-01-01T00:00:00Z', 'last_error': 'no route', 'waits_for': []}
+FAILED = {'provision_state': [{'value': 'clean failed', 'nodes': 3}], 'maintenance': []}
+#: {what is shown: the part of the API that says so, and what it says}.
+WAITING = {
+    '2 nodes missing for': ('capacity_reservations', [{'name': 'p', 'short': 2}]),
+    '1 conflict with cloud c': ('mirrors', [{'name': 'c', 'conflicts': 1, 'waits_for': []}]),
+    'The mirror of cloud c fails: no route': ('mirrors', [FAILING]),
+    '3 nodes in state clean failed': ('facets', FAILED),
+}
+
+
+@pytest.mark.parametrize('words', WAITING)
+def test_what_waits_for_a_person(tab, words):
+    kind, content = WAITING[words]
+    tab.page.route(f'**/v1/{kind}*', lambda route: route.fulfill(status=200, json={kind: content, 'nodes': 9}))
+    page = tab.open('#/overview')
+    expect(page.get_by_role('region', name='Waits for a person').get_by_role('link', name=words)).to_be_visible()
+
+
+def test_failures(timed):
+    """The service has failed before and within the last hour."""
+    page = timed.page
+    page.clock.set_fixed_time('2030-01-01T12:00:00Z')
+    entry = '{"uuid": "%s", "node_uuid": "n", "node_name": "n", "created_at": "2030-01-01T%s:00Z", "event": "disk"}'
+    entries = ', '.join(entry % (number, time) for number, time in enumerate(('11:30', '10:30', '09:30')))
+    body = f'{{"history": [{entries}]}}'
+    page.route('**/v1/history?*severity=ERROR*', lambda route: route.fulfill(status=200, body=body))
+    page.route('**/v1/history?*limit=6', lambda route: route.fulfill(status=200, body='{"history": []}'))
+    timed.open('#/overview')
+    expect(page.get_by_role('region', name='Failures')).to_contain_text('Last hour: 1, last day: 3')
+    expect(page.get_by_text('Nothing has changed.')).to_be_visible()
+    page.unroute_all()
+    page.get_by_role('link', name='All failures').click()
+    expect(page.get_by_label('Result')).to_have_value('ERROR')
+    expect(page.get_by_text('No entry matches these filters.')).to_be_visible()
+
+
+def test_a_part_that_fails(tab):
+    """The others are shown."""
+    tab.expected = ['503']
+    tab.page.route('**/v1/capacity', lambda route: route.fulfill(status=503, body='{}'))
+    page = tab.open('#/overview')
+    expect(page.get_by_role('region', name='Nodes by class').get_by_role('alert')).to_contain_text('status 503')
+    expect(page.get_by_role('table', name='Nodes by state')).to_be_visible()
+    page.unroute_all()
+    page.get_by_role('button', name='Try again').click()
+    expect(page.get_by_role('table', name='Nodes for each flavor')).to_be_visible()
+
+
+def test_it_is_read_again(timed):
+    """Every 30 seconds, while the tab is visible."""
+    page, reads = timed.page, []
+    page.clock.install()
+    page.on('request', lambda request: reads.append(request.url) if '/v1/facets?by=prov' in request.url else None)
+    timed.open('#/overview')
+    expect(page.get_by_role('table', name='Nodes by state')).to_be_visible()
+    for number in (2, 3):
+        page.clock.run_for(30000)
+        expect(page.get_by_role('table', name='Nodes by state')).to_be_visible()
+        assert len(reads) == number
+    page.get_by_role('link', name='Rules', exact=True).click()
+    page.clock.run_for(90000)
+    assert len(reads) == 3
+
+
+def test_without_nodes(browser, tmp_path):
+    url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
+    with ForkedServer(url, '--nostart-worker') as running, browsers.tab(browser, running.base) as tab:
+        page = tab.open('')
+        expect(page.get_by_text(re.compile('There are no nodes yet'))).to_be_visible()
+        tab.check_accessibility()
+
+
+def test_a_view_that_does_not_exist(tab):
+    page = tab.open('#/nosuchview')
+    expect(page.get_by_text('There is no such view.')).to_be_visible()
+    expect(page).to_have_title('No such view – ironic-traits')
+    page.get_by_role('main').get_by_role('link', name='Overview').click()
+    expect(page.get_by_role('heading', level=1)).to_have_text('Overview')
