@@ -83,6 +83,10 @@ class Resource:
         """
         if segments and segments[0] in self.children:
             return self.children[segments[0]].find(segments[1:], method, taken, f'{path}/{segments[0]}')
+        return self.find_item(segments, method, taken, path)
+
+    def find_item(self, segments: list[str], method: str, taken: list[str], path: str) -> Found:
+        """Return what ``find`` does, for a path that is not that of one of the children."""
         if len(segments) > 1 and segments[1] in self.members:
             member_path = f'{path}{_PARAMETER}/{segments[1]}'
             return self.members[segments[1]].find(segments[2:], method, [*taken, segments[0]], member_path)

@@ -12,15 +12,16 @@ import urllib.parse
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ironic_traits.client.bulk_edits import BulkEdits
 from ironic_traits.client.changes import Changes
 from ironic_traits.client.discoveries import Discoveries
-from ironic_traits.client.requests import VERSION, Failed
+from ironic_traits.client.requests import VERSION, Failed, without_none
 from ironic_traits.client.rules import RuleRuns
 
 __all__ = ['VERSION', 'Client', 'Failed']
 
 
-class Client(RuleRuns, Discoveries, Changes):
+class Client(BulkEdits, RuleRuns, Discoveries, Changes):
     """A client of one service.
 
     :param connection: an openstacksdk Connection, or a keystoneauth Session.
@@ -37,7 +38,7 @@ class Client(RuleRuns, Discoveries, Changes):
         :returns: the reservation. With ``topology``, it has ``groups``, the groups of the node: {key: value}.
         :raises Failed: no node can be held (409); it has ``reasons`` or ``explanation``.
         """
-        body = {'instance_uuid': instance_uuid, **_without_none(node_uuid=nodes), **request}
+        body = {'instance_uuid': instance_uuid, **without_none(node_uuid=nodes), **request}
         return self.ask('POST', '/v1/reservations', body)['reservation']
 
     def reserve_all(
@@ -53,7 +54,7 @@ class Client(RuleRuns, Discoveries, Changes):
         :returns: the reservations, in the order of the instances.
         :raises Failed: as ``reserve``.
         """
-        body = {'instance_uuids': instance_uuids, **_without_none(node_uuid=nodes), **request}
+        body = {'instance_uuids': instance_uuids, **without_none(node_uuid=nodes), **request}
         return self.ask('POST', '/v1/reservations', body)['reservations']
 
     def reservations(self, **query: Any) -> Iterator[dict[str, Any]]:
@@ -192,7 +193,7 @@ class Client(RuleRuns, Discoveries, Changes):
         :param at: a past time, an ISO 8601 string with an offset; None for now.
         :raises Failed: the node does not exist, or its history does not reach back to that time.
         """
-        return self.ask('GET', f'/v1/nodes/{segment(node)}/traits', query=_without_none(at=at))['traits']
+        return self.ask('GET', f'/v1/nodes/{segment(node)}/traits', query=without_none(at=at))['traits']
 
     def trait_details(self, node: str) -> dict[str, list[dict[str, Any]]]:
         """Return the traits of a node with the sources that hold them, and the vetoes.
@@ -207,7 +208,7 @@ class Client(RuleRuns, Discoveries, Changes):
         :param source: the source; None for a plain write, after which the node has exactly these traits.
         :returns: the traits that the source cannot add, because they are vetoed.
         """
-        body, query = {'traits': list(traits)}, _without_none(source=source)
+        body, query = {'traits': list(traits)}, without_none(source=source)
         response = self.ask('PUT', f'/v1/nodes/{segment(node)}/traits', body, query)
         return (response or {}).get('vetoed', [])
 
@@ -217,7 +218,7 @@ class Client(RuleRuns, Discoveries, Changes):
         :param source: as for ``set_traits``.
         :raises Failed: the trait is vetoed, and the source is not the operator (409).
         """
-        self.ask('PUT', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}', query=_without_none(source=source))
+        self.ask('PUT', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}', query=without_none(source=source))
 
     def remove_trait(self, node: str, trait: str, source: str | None = None) -> None:
         """Remove a trait from a node, or a source's hold on it.
@@ -225,7 +226,7 @@ class Client(RuleRuns, Discoveries, Changes):
         :param source: as for ``set_traits``. The node keeps the trait while another source holds it.
         :raises Failed: the node does not have the trait, or the source does not hold it (404).
         """
-        self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}', query=_without_none(source=source))
+        self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}', query=without_none(source=source))
 
     def remove_traits(self, node: str, source: str | None = None) -> None:
         """Remove all traits from a node, or all that a source holds on it.
@@ -233,7 +234,7 @@ class Client(RuleRuns, Discoveries, Changes):
         :param source: as for ``set_traits``.
         :raises Failed: the source holds no trait of the node (404).
         """
-        self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits', query=_without_none(source=source))
+        self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits', query=without_none(source=source))
 
     def lift_veto(self, node: str, trait: str) -> None:
         """Allow all sources to add a trait to a node again.
@@ -241,30 +242,6 @@ class Client(RuleRuns, Discoveries, Changes):
         :raises Failed: the trait is not vetoed (404).
         """
         self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}/veto')
-
-    def edit_traits(
-        self, digest: str | None = None, limit: int | None = None, marker: str | None = None, **edit: Any
-    ) -> dict[str, Any]:
-        """Preview or execute one edit of the traits of many nodes.
-
-        Without ``digest``, return a preview, and change nothing. With the ``digest`` of a preview, execute the same
-        edit in one transaction::
-
-            edit = {'add': ['CUSTOM_B'], 'where': {'traits': ['CUSTOM_A']}}
-            preview = client.edit_traits(**edit)
-            client.edit_traits(**edit, digest=preview['digest'])
-
-        :param digest: of a preview; None to get a preview.
-        :param limit: maximum number of nodes in a preview.
-        :param marker: uuid of the last node of the previous page.
-        :param edit: ``add``, ``remove``, ``rename``, ``source``; and ``where`` (filters of nodes; {} for all) or
-            ``nodes`` (uuids and names).
-        :returns: the response of POST /v1/traits/edits.
-        :raises Failed: the selected nodes or their traits are not those of the preview (409; it has ``digest``), or the
-            service refuses the edit. Nothing has changed.
-        """
-        body = _without_none(**edit) | ({'preview': True} if digest is None else {'digest': digest})
-        return self.ask('POST', '/v1/traits/edits', body, _without_none(limit=limit, marker=marker))
 
     def mirrors(self) -> list[dict[str, Any]]:
         """Return the mirrors of other clouds."""
@@ -328,7 +305,7 @@ class Client(RuleRuns, Discoveries, Changes):
             reserved for its ``instance_uuid``.
         :param more: ``configdrive``, ``deploy_steps``.
         """
-        body = {'target': 'active', **_without_none(reservation_uuid=reservation_uuid), **more}
+        body = {'target': 'active', **without_none(reservation_uuid=reservation_uuid), **more}
         self.ask('PUT', f'/v1/nodes/{segment(node)}/states/provision', body)
 
     def import_inventory(
@@ -386,7 +363,3 @@ def segment(name: object) -> str:
     if text in ('.', '..') or '/' in text:
         raise ValueError(f'{text!r} cannot be a name or UUID in a path.')
     return urllib.parse.quote(text, safe='')
-
-
-def _without_none(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

@@ -31,7 +31,7 @@ class Failed(Exception):
     :ivar code: the error code, which stays the same when messages change; None if the response has none.
     :ivar reasons: why each listed node cannot be reserved; None for other errors.
     :ivar explanation: why nodes do not match, for a reservation by request; None for other errors.
-    :ivar digest: the digest of a new preview, for an edit of traits whose preview is outdated; None for other errors.
+    :ivar digest: the digest of a new preview, if the preview of the request is outdated; None for other errors.
     """
 
     def __init__(self, status: int, reason: str, document: Mapping[str, Any]) -> None:
@@ -148,6 +148,11 @@ class Requests:
         )
         self._served = response.headers.get(_VERSION, self._version)
         return response
+
+
+def without_none(**values: Any) -> dict[str, Any]:
+    """Return the values that are not None, {name: value}."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _minor(version: str) -> int:

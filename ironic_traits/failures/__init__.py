@@ -30,6 +30,7 @@ from ironic_traits.failures.holders import (
 )
 from ironic_traits.failures.inspection import PreviewOutdated
 from ironic_traits.failures.nodes import (
+    ActionOutdated,
     ConductorNotFound,
     DeployRefused,
     DriverFailed,

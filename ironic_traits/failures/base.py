@@ -40,6 +40,19 @@ class InternalError(Failure):
     text = 'The service failed. Its log has the cause, with the request id of this response.'
 
 
+class Outdated(Failure):
+    """What a request is about is not what its preview was about.
+
+    :param digest: the digest that a preview has now.
+    """
+
+    status = 409
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(digest=digest)
+        self.beside = {'digest': digest}
+
+
 class InvalidInput(Failure):
     """A value in the request is invalid."""
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ironic_traits.failures.base import Failure
+from ironic_traits.failures.base import Failure, Outdated
 
 
 class InvalidTransition(Failure):
@@ -14,6 +14,16 @@ class InvalidTransition(Failure):
 
     def __init__(self, hint: str = '', **facts: Any) -> None:
         super().__init__(hint=hint, **facts)
+
+
+class ActionOutdated(Outdated):
+    """The nodes that an action selects, or their states, are not those of the preview."""
+
+    code = 'baremetal.node.action_outdated'
+    text = (
+        'The selected nodes, their states or the action have changed since the preview. Nothing changed. Check a new '
+        'preview: its digest is {digest}.'
+    )
 
 
 class NodeInMaintenance(Failure):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ironic_traits import printing, spelling
-from ironic_traits.failures.base import Failure
+from ironic_traits.failures.base import Failure, Outdated
 
 
 class InvalidTrait(Failure):
@@ -99,22 +99,14 @@ class TraitVetoed(Failure):
     )
 
 
-class EditOutdated(Failure):
-    """The nodes that an edit selects, or their traits, are not those of the preview.
+class EditOutdated(Outdated):
+    """The nodes that an edit selects, or their traits, are not those of the preview."""
 
-    :param digest: the digest that a preview has now.
-    """
-
-    status = 409
     code = 'baremetal.trait.edit_outdated'
     text = (
         'The selected nodes, their traits or the edit have changed since the preview. Nothing changed. Check a new '
         'preview: its digest is {digest}.'
     )
-
-    def __init__(self, digest: str) -> None:
-        super().__init__(digest=digest)
-        self.beside = {'digest': digest}
 
 
 class VetoNotFound(Failure):

@@ -7,7 +7,13 @@ RULES = rules(
     'baremetal:node',
     '/v1/nodes/{node_ident}/states',
     ('get_states', NODE_READER, 'Show the states of a node.', 'GET'),
-    ('set_provision_state', NODE_OPERATOR, 'Change the provision state of a node.', 'PUT /provision'),
+    (
+        'set_provision_state',
+        NODE_OPERATOR,
+        'Change the provision state of a node.',
+        'PUT /provision',
+        'POST /v1/nodes/actions',
+    ),
     *(
         (
             f'set_provision_state:{kind}_steps',

@@ -65,8 +65,20 @@ RULES = [
             'DELETE',
         ),
         ('validate', NODE_OPERATOR, 'Validate whether a node can be deployed.', 'GET /validate /v1/nodes/validate'),
-        ('set_maintenance', NODE_OPERATOR, 'Put a node into maintenance.', 'PUT /maintenance'),
-        ('clear_maintenance', NODE_OPERATOR, 'Take a node out of maintenance.', 'DELETE /maintenance'),
+        (
+            'set_maintenance',
+            NODE_OPERATOR,
+            'Put a node into maintenance.',
+            'PUT /maintenance',
+            'POST /v1/nodes/actions',
+        ),
+        (
+            'clear_maintenance',
+            NODE_OPERATOR,
+            'Take a node out of maintenance.',
+            'DELETE /maintenance',
+            'POST /v1/nodes/actions',
+        ),
         ('unlock', SYSTEM_ADMIN, 'Abort the work on a node, and break its lock.', 'DELETE /lock'),
     ),
 ]

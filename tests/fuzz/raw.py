@@ -39,6 +39,7 @@ _REQUESTS = (
     ('POST', '/v1/matches', _JSON, {'required': ['CUSTOM_A'], 'limit': 1}),
     ('POST', '/v1/reservations', _JSON, {'instance_uuid': world.INSTANCE, 'node_uuid': ['one', 'two']}),
     ('POST', '/v1/traits/edits', _JSON, {'add': ['CUSTOM_C'], 'nodes': ['one'], 'preview': True}),
+    ('POST', '/v1/nodes/actions', _JSON, {'action': 'maintenance', 'nodes': ['one'], 'preview': True}),
     ('PUT', '/v1/nodes/one/inventory', _JSON, {'inventory': {'cpu': {'architecture': 'x86_64'}}}),
     ('POST', '/v1/continue_inspection', _JSON, {'inventory': {'interfaces': []}}),
     ('GET', '/placement/allocation_candidates?resources=DISK_GB:1', _PLACEMENT, None),

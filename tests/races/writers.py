@@ -80,6 +80,7 @@ WRITERS = {
     'end maintenance': ('DELETE', f'{_NODE}/maintenance', None),
     'deploy': ('PUT', f'{_NODE}/states/provision', {'target': 'active'}),
     'manage': ('PUT', f'{_NODE}/states/provision', {'target': 'manage'}),
+    'manage many': ('POST', '/v1/nodes/actions', {'action': 'manage', 'nodes': [FREE, OTHER], 'digest': '$ACTION'}),
     'power off': ('PUT', f'{_NODE}/states/power', {'target': 'power off'}),
     'set a boot device': ('PUT', f'{_NODE}/management/boot_device', {'boot_device': 'pxe'}),
     'unlock': ('DELETE', f'/v1/nodes/{LOCKED}/lock', None),

@@ -5,7 +5,7 @@ import json
 from ironic_traits.context import Context
 from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_nodes
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
-from ironic_traits.inventory.provisioning import workers
+from ironic_traits.inventory.provisioning import node_states, workers
 from tests.support import inspection_samples
 from tests.support import sample_documents as samples
 from tests.support.service import finish_work
@@ -206,6 +206,21 @@ def _sampled_edits(client):
     client.ask('DELETE', '/v1/nodes/rack1-3')
 
 
+def _sampled_actions(client):
+    """Generate (name, sample) of an action on two nodes, of which only one is manageable."""
+    for number, state in ((7, 'manageable'), (8, 'enroll')):
+        node = client.node(uuid=f'{samples.RECORD}{number}', name=f'rack1-{number}', driver='fake-hardware')
+        node_states.place(client.app.service, node['uuid'], state)
+    yield 'node-actions-preview-request', samples.ACTION | {'preview': True}
+    preview = client.ask('POST', '/v1/nodes/actions', samples.ACTION | {'preview': True}).json
+    yield 'node-actions-preview', preview
+    yield 'node-actions-request', samples.ACTION | {'digest': preview['digest']}
+    yield 'node-actions', client.ask('POST', '/v1/nodes/actions', samples.ACTION | {'digest': preview['digest']}).json
+    finish_work(client.app)
+    for name in samples.ACTION['nodes']:
+        client.ask('DELETE', f'/v1/nodes/{name}')
+
+
 def _sampled_rules(client):
     """Generate (name, sample) of a run of inspection rules, with fixed digests: the real ones depend on times."""
     client.node(uuid=f'{samples.RECORD}b', name='rack1-3', driver='fake-hardware', resource_class='baremetal.gold')
@@ -271,6 +286,7 @@ def sampled(client):
     yield 'nodes-list', client.get('/v1/nodes?fields=name,traits&traits=CUSTOM_GOLD')
     yield 'facets', client.get('/v1/facets?by=provision_state,traits')
     yield from _sampled_edits(client)
+    yield from _sampled_actions(client)
     yield from _sampled_rules(client)
     yield 'node-update-request', samples.PATCH
     client.ask('PATCH', '/v1/nodes/rack1-1', samples.PATCH)

@@ -259,6 +259,8 @@ ALLOCATION_PATCH = [{'op': 'replace', 'path': '/name', 'value': 'web2'}]
 
 EDIT = {'add': ['CUSTOM_SILVER'], 'remove': ['HW_CPU_X86_VMX'], 'nodes': ['rack1-3']}
 
+ACTION = {'action': 'provide', 'nodes': ['rack1-7', 'rack1-8']}
+
 
 RULES_PREVIEW = {
     'rules': [

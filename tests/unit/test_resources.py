@@ -214,8 +214,8 @@ def test_tables_of_records_say_only_what_records_support(resource):
 
 
 @pytest.mark.parametrize('module', [
-    'client', 'osc', 'osc.inventory', 'osc.matches', 'osc.mirrors', 'osc.nodes', 'osc.reservations', 'osc.rule_runs',
-    'osc.trait_catalogue', 'osc.trait_edits', 'osc.traits', 'resources',
+    'client', 'osc', 'osc.inventory', 'osc.matches', 'osc.mirrors', 'osc.node_actions', 'osc.nodes', 'osc.reservations',
+    'osc.rule_runs', 'osc.trait_catalogue', 'osc.trait_edits', 'osc.traits', 'resources',
     'transfer.documents', 'transfer.exports', 'transfer.files', 'transfer.imports',
 ])  # fmt: skip
 def test_clients_load_no_library_of_the_service(module):

@@ -9,11 +9,12 @@ from ironic_traits import failures
 from ironic_traits.api import conditional, paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
-from ironic_traits.api.resource import Resource
+from ironic_traits.api.resource import Found, Resource
 from ironic_traits.api.responses import Response
 from ironic_traits.api.v1 import access, changes, node_fields, node_filters, node_patch, node_types
 from ironic_traits.api.v1.allocations import NodeAllocationController
 from ironic_traits.api.v1.facets import absences
+from ironic_traits.api.v1.node_actions import NodeActionsController
 from ironic_traits.api.v1.node_children import NodeChildrenController
 from ironic_traits.api.v1.node_history import NodeHistoryController
 from ironic_traits.api.v1.node_inventory import NodeInventoryController
@@ -50,7 +51,11 @@ class NodesDetailController(Resource):
 class NodesController(Resource):
     """Nodes, and the resources below each of them."""
 
-    children = {'detail': NodesDetailController(), 'validate': NodesValidateController()}
+    children = {
+        'actions': NodeActionsController(),
+        'detail': NodesDetailController(),
+        'validate': NodesValidateController(),
+    }
     members = {
         'allocation': NodeAllocationController(),
         'bios': NodeBiosController(),
@@ -69,6 +74,12 @@ class NodesController(Resource):
         'vifs': NodeVifsController(),
         'volume': NodeVolumeController(),
     }
+
+    def find(self, segments: list[str], method: str, taken: list[str], path: str) -> Found:
+        # In Ironic, "actions" may be the name of a node. No single node has the method POST.
+        if segments[:1] == ['actions'] and (method != 'POST' or len(segments) > 1):
+            return self.find_item(segments, method, taken, path)
+        return super().find(segments, method, taken, path)
 
     @expose(
         'baremetal:node:list',

@@ -5,7 +5,6 @@ from typing import Any
 from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
-from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_selection
 from ironic_traits.context import Context, Grant
@@ -84,14 +83,11 @@ class TraitEditsController(Resource):
 
     @expose(trait_edits.RULE, TraitEdit, since=ADDED, query=_PAGE, body=EditBody)
     def post(self, context: Context, grant: Grant, /, *, body: Any, **query: Any) -> dict[str, Any]:
-        fields = {name: value for name, value in stated_fields(body).items() if value is not None}
+        fields = node_selection.fields(body)
         edit, selection = _edit(fields), node_selection.parse(context, fields)
-        if ('digest' in fields) == bool(fields.get('preview')):
-            raise failures.InvalidInput(
-                reason="The request needs either 'preview' (true), or the 'digest' of a preview, which executes it."
-            )
+        node_selection.check_step(fields)
         if 'digest' in fields:
-            _check_digest(fields['digest'], query)
+            _check_unpaged(query)
             return _totals(trait_edits.execute(context, grant, edit, selection, fields['digest']))
         page = paging.page(context, query, ('id',), lambda context, name: None)
         return _preview(context, trait_edits.preview(context, grant, edit, selection, page), page)
@@ -164,7 +160,6 @@ def _string(key: str, value: Any) -> str:
     return value
 
 
-def _check_digest(digest: str, query: dict[str, Any]) -> None:
-    node_selection.check_digest(digest)
+def _check_unpaged(query: dict[str, Any]) -> None:
     if query:
         raise failures.InvalidInput(reason=f'Only a preview has pages: {", ".join(sorted(query))} with a digest.')

@@ -310,11 +310,18 @@ def set_maintenance(context: Context, ident: str, maintenance: bool, reason: str
     with context.write() as connection:
         node = take(connection, ident, *_MAINTENANCE, MOMENT)
         origins.check_own(connection, node)
-        changes = _maintenance(maintenance, reason)
-        write(connection, node, changes)
-        if any(getattr(node, name) != value for name, value in changes.items()):
+        write(connection, node, _maintenance(maintenance, reason))
+        if not is_maintenance(node, maintenance, reason):
             author = functools.partial(history.entry, context)
             history.record(connection, history.maintenance(author, node, maintenance, reason))
+
+
+def is_maintenance(node: sa.Row, maintenance: bool, reason: str | None = None) -> bool:
+    """Whether ``set_maintenance`` would not change the maintenance of a node.
+
+    :param node: row with ``maintenance``, ``maintenance_reason`` and ``fault``.
+    """
+    return all(getattr(node, name) == value for name, value in _maintenance(maintenance, reason).items())
 
 
 def _maintenance(maintenance: bool, reason: str | None = None) -> Values:

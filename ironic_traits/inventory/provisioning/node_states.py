@@ -37,11 +37,11 @@ from ironic_traits.inventory.records import deploy_templates, runbooks
 #: {event: the driver interface that it needs}.
 _INTERFACES = {'inspect': 'inspect', 'rescue': 'rescue', 'unrescue': 'rescue'}
 #: The columns of a node that drivers and hooks see.
-_VISIBLE = (
+VISIBLE = (
     *(column for column in tables.nodes.c if column.name != 'generation' and not secrets.is_mask(column)),
     trait_filters.JOINED,
 )
-_NAMES = frozenset(column.name for column in _VISIBLE)
+_NAMES = frozenset(column.name for column in VISIBLE)
 _POWERED = tuple(
     tables.nodes.c[name]
     for name in ('power_state', 'provision_state', 'reservation', 'disable_power_off', 'driver', 'conductor_group')
@@ -98,7 +98,7 @@ def provision(
     changes: Values = {}
     try:
         with context.write() as connection:
-            locked_node = take(connection, ident, *_VISIBLE)
+            locked_node = take(connection, ident, *VISIBLE)
             origins.check_own(connection, locked_node)
             node = _as_dict(locked_node)
             state = _next_state(context, connection, node, request)
@@ -111,6 +111,17 @@ def provision(
     except db_exception.DBDuplicateEntry as error:
         raise failures.InstanceAssociated(instance=changes['instance_uuid'], node=ident) from error
     context.service.wake_worker()
+
+
+def check(context: Context, connection: sa.Connection, row: sa.Row, verb: str) -> None:
+    """Raise what ``provision`` would raise without arguments, except for a deploy. Nothing is locked.
+
+    :param row: a node with the columns VISIBLE.
+    """
+    origins.check_own(connection, row)
+    node = _as_dict(row)
+    state = _next_state(context, connection, node, _Request(verb, {}, None, None))
+    _action(context, connection, node, verb, state)
 
 
 @waiting_for_lock
@@ -198,7 +209,7 @@ def get(context: Reader, ident: str) -> Values:
     :returns: {column: value}, with ``traits`` as a sorted list.
     """
     with context.read() as connection:
-        return _as_dict(read(connection, ident, _VISIBLE))
+        return _as_dict(read(connection, ident, VISIBLE))
 
 
 def own(context: Reader, ident: str) -> Values:
@@ -207,7 +218,7 @@ def own(context: Reader, ident: str) -> Values:
     :raises failures.NodeMirrored: the node is mirrored.
     """
     with context.read() as connection:
-        row = read(connection, ident, _VISIBLE)
+        row = read(connection, ident, VISIBLE)
         origins.check_own(connection, row)
         return _as_dict(row)
 
@@ -218,7 +229,7 @@ def validate_node(context: Context, ident: str) -> dict[str, str | None]:
     :returns: {interface: why it is invalid, None if it is valid}, for each of ``validate.INTERFACES``.
     """
     with context.read() as connection:
-        return _invalid_interfaces(context, connection, _as_dict(read(connection, ident, _VISIBLE)))
+        return _invalid_interfaces(context, connection, _as_dict(read(connection, ident, VISIBLE)))
 
 
 def _author(context: Context, verb: str) -> history.Author:
@@ -285,15 +296,25 @@ def _store_work(
     :param state: the node's next provision state.
     :returns: the new holder of the node's lock; None if the node is not locked.
     """
-    action = states.VERBS[request.verb].action if state in states.WORKING else None
-    if action:
-        workers.check_host(connection, context.conf.deploy, node)
+    action = _action(context, connection, node, request.verb, state)
     if request.event == 'unhold':
         transitions.release(connection, node['id'], moment)
     else:
         work = runbooks.expanded(connection, context.minor, node, request.verb, request.arguments)
         transitions.replace(connection, node['id'], action, work, moment)
     return context.conf.host if action else None
+
+
+def _action(context: Context, connection: sa.Connection, node: Values, verb: str, state: str) -> str | None:
+    """Return the action that a verb makes a worker perform; None for none.
+
+    :param state: the node's next provision state.
+    :raises failures.NoValidHost: no worker has the node's driver and conductor group.
+    """
+    action = states.VERBS[verb].action if state in states.WORKING else None
+    if action:
+        workers.check_host(connection, context.conf.deploy, node)
+    return action
 
 
 def _check_flags(node: Values, event: str) -> None:

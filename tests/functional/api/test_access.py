@@ -36,7 +36,7 @@ class Unread:
 #: Routes whose policy depends on the body: on its node, fields or instance.
 BY_BODY = {'PATCH /v1/nodes/{node_ident}', 'POST /v1/ports', 'POST /v1/portgroups'}
 BY_BODY |= {'POST /v1/volume/connectors', 'POST /v1/volume/targets', 'POST /v1/traits/edits'}
-BY_BODY |= {'POST /v1/inspection_rules/preview', 'POST /v1/inspection_rules/apply'}
+BY_BODY |= {'POST /v1/inspection_rules/preview', 'POST /v1/inspection_rules/apply', 'POST /v1/nodes/actions'}
 #: Routes whose policy rule allows a caller without a project. A later check refuses them.
 WITH_PROJECT = {
     'POST /v1/nodes',

@@ -103,6 +103,7 @@ OTHER_BODIES = [
     ('POST', '/v1/reservations', 'node_uuid'),
     ('POST', '/v1/matches', 'flavor'),
     ('POST', '/v1/traits/edits', 'where'),
+    ('POST', '/v1/nodes/actions', 'where'),
     ('POST', '/v1/traits/edits', 'rename'),
     ('POST', '/placement/resource_providers', 'name'),
     ('PUT', f'/placement/allocations/{NODE}', 'allocations'),

@@ -130,6 +130,7 @@ def test_where_it_is_not_supported(client):
         ('POST', '/v1/nodes', {'driver': 'fake-hardware'}),
         ('POST', '/v1/reservations', {'node_uuid': [uuid], 'instance_uuid': str(uuid4())}),
         ('POST', '/v1/traits/edits', {'add': ['CUSTOM_B'], 'nodes': [uuid], 'preview': True}),
+        ('POST', '/v1/nodes/actions', {'action': 'manage', 'nodes': [uuid], 'preview': True}),
         ('POST', '/v1/matches', {'required': []}),
     ):
         response = client.ask(method, path, body, headers={'If-Match': '*'})

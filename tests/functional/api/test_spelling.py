@@ -50,6 +50,7 @@ REQUESTS = [
     ('POST', '/v1/matches', {'requird': []}, 'required'),
     ('POST', '/v1/reservations', {'instance': NODE[10:]}, 'instance_uuid'),
     ('POST', '/v1/traits/edits', {'where': {'resourceclass': 'a'}, 'add': ['CUSTOM_A']}, 'resource_class'),
+    ('POST', '/v1/nodes/actions', {'acton': 'manage', 'where': {}}, 'action'),
     ('POST', '/v1/capacity', {'flavors': [{'name': 'a', 'extraspecs': {}}]}, 'extra_specs'),
     ('POST', '/v1/deploy_templates', {'name': 'CUSTOM_A', 'steps': [{**STEP, 'priority': 1, 'arg': {}}]}, 'args'),
     # Inspection rules.

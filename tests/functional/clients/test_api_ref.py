@@ -80,6 +80,8 @@ GIVEN_BY = {
     'inspection-rules-preview': 'POST /v1/inspection_rules/preview',
     'inspection-rules-apply': 'POST /v1/inspection_rules/apply',
     'trait-edit-preview': 'POST /v1/traits/edits',
+    'node-actions': 'POST /v1/nodes/actions',
+    'node-actions-preview': 'POST /v1/nodes/actions',
     'matches': 'POST /v1/matches',
     'matches-topology': 'POST /v1/matches',
     'match-instance': 'POST /v1/matches',
@@ -210,6 +212,7 @@ def test_every_field_has_a_type_and_a_version():
         ('trait_catalogue', 'PUT /v1/traits/{trait}'),
         ('trait_catalogue', 'PATCH /v1/traits/{trait}'),
         ('trait_edits', 'POST /v1/traits/edits'),
+        ('node_actions', 'POST /v1/nodes/actions'),
     ],
 )
 def test_every_key_of_a_body_is_documented(documented, noun, route):
