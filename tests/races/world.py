@@ -287,10 +287,8 @@ def _fill(app):
         send(*request)
     held = send('POST', '/v1/reservations', {'instance_uuid': RESERVED_FOR, 'node_uuid': HELD, 'expires_in': 6000})
     edit = {'nodes': [FREE, OTHER], 'add': ['CUSTOM_C'], 'remove': ['CUSTOM_A'], 'preview': True}
-    action = {'nodes': [FREE, OTHER], 'action': 'manage', 'preview': True}
     known = {
         '$RESERVATION': held['reservation']['uuid'],
-        '$ACTION': send('POST', '/v1/nodes/actions', action)['digest'],
         '$EDIT': send('POST', '/v1/traits/edits', edit)['digest'],
         '$RULES': send('POST', '/v1/inspection_rules/preview', {'nodes': [FREE]})['digest'],
         '$TOKEN': send('GET', '/v1/changes')['token'],

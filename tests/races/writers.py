@@ -80,7 +80,6 @@ WRITERS = {
     'end maintenance': ('DELETE', f'{_NODE}/maintenance', None),
     'deploy': ('PUT', f'{_NODE}/states/provision', {'target': 'active'}),
     'manage': ('PUT', f'{_NODE}/states/provision', {'target': 'manage'}),
-    'manage many': ('POST', '/v1/nodes/actions', {'action': 'manage', 'nodes': [FREE, OTHER], 'digest': '$ACTION'}),
     'power off': ('PUT', f'{_NODE}/states/power', {'target': 'power off'}),
     'set a boot device': ('PUT', f'{_NODE}/management/boot_device', {'boot_device': 'pxe'}),
     'unlock': ('DELETE', f'/v1/nodes/{LOCKED}/lock', None),
@@ -242,6 +241,7 @@ LEFT_OUT = {
     ),
     'DELETE /v1/mirrors/{mirror}/missing_nodes': 'needs a mirror of a cloud',
     'POST /v1/nodes/{node_ident}/inventory/refresh': 'needs a BMC',
+    'POST /v1/nodes/actions': 'not one write: it reads, then does what "manage" does, node after node',
     'POST /v1/continue_inspection': 'needs a ramdisk that inspects; "put an inventory" writes the same',
 }
 #: {words of an outcome that no order has, and that is right: reason}.
