@@ -20,7 +20,7 @@ _PATHS = (
     'api/test_bad_input.py api/test_conditional.py mirror/test_mirrored_nodes.py mirror/test_mirrored_allocations.py '
     'mirror/test_node_claims.py clients/test_gabbits.py'
 )
-_LEFT_OUT = 'clients commands model races suite transfer locked_nodes options'
+_LEFT_OUT = 'clients commands model races transfer locked_nodes options'
 TESTS = [
     *(f'tests/functional/{path}' for path in _PATHS.split()),
     *(f'--ignore-glob=*_{name}.py' for name in _LEFT_OUT.split()),

@@ -61,8 +61,8 @@ class _Runner:
 
         :raises RuntimeError: a test fails without a change.
         """
-        early = [mutant for mutant in mutants if '' in self._contexts(mutant)]
-        late = [mutant for mutant in mutants if '' not in self._contexts(mutant)]
+        early = [mutant for mutant in mutants if '' in self._contexts(mutant) or not _is_replaceable(mutant)]
+        late = [mutant for mutant in mutants if mutant not in early]
         print(f'{len(early)} and {len(late)} mutants', flush=True)
         _import(self._libraries)
         self._check_unchanged(mutants)
@@ -92,7 +92,7 @@ class _Runner:
         return set().union(*(self._by_line[mutant.module].get(line, ()) for line in mutant.lines))
 
     def _chosen(self, mutant):
-        """Return the tests of a mutant: first those that execute its lines, and then those with most of its module."""
+        """Return the tests of a mutant: those that execute its lines first, and the best ones of each file first."""
         of_lines, of_module = self._contexts(mutant), self._by_line[mutant.module]
         numbers = collections.Counter(itertools.chain.from_iterable(of_module.values()))
         if '' in of_lines or 0 < len(of_lines) < _FEW:
@@ -104,7 +104,13 @@ class _Runner:
         order = {
             test: (test not in of_lines, -numbers[test], self._seconds[test]) for test in tests & self._seconds.keys()
         }
-        ordered = sorted(order, key=order.get)
+        # The tests of one file are alike: the best of each file come first, then the second best ones.
+        ranks, places = {}, collections.Counter()
+        for test in sorted(order, key=order.get):
+            file = test.partition('::')[0]
+            ranks[test] = (test not in of_lines, places[file])
+            places[file] += 1
+        ordered = sorted(ranks, key=ranks.get)
         sums = itertools.accumulate(_SETUP + self._seconds[test] for test in ordered)
         return [test for test, total in zip(ordered, sums, strict=True) if total <= self._budget]
 
@@ -180,6 +186,16 @@ def _replace(mutant):
     for each in gc.get_objects():
         if isinstance(each, types.FunctionType) and each.__code__.co_filename == path:
             each.__code__ = codes.get(_place(each.__code__), each.__code__)
+
+
+def _is_replaceable(mutant):
+    """Whether the code of the changed function fits to the function: not if it has lost its ``super()``."""
+    original = (CHECKOUT / mutant.module).read_text()
+    before, after = (_codes(compile(source, mutant.module, 'exec')) for source in (original, mutant.source))
+    names, changed = ({(code.co_qualname, code.co_freevars) for code in codes} for codes in (before, after))
+    return {each for each in names if '<locals>' not in each[0]} == {
+        each for each in changed if '<locals>' not in each[0]
+    }
 
 
 def _codes(code):
