@@ -11,7 +11,7 @@ from tests.support import personas
 from tests.support.client import Client
 from tests.support.promises import CAPACITY, add_trait, claim, figures, promise, take
 from tests.support.providers import golden, patch
-from tests.support.reservations import PATH, expire, instance, reserve
+from tests.support.reservations import PATH, available_of, expire, instance, reserve
 from tests.support.rows import set_exclusive
 from tests.support.service import make_app
 
@@ -77,6 +77,30 @@ def test_the_project_uses_it_up(client):
         refused = take(client, 3, capacity_reservation='a', **more)
         assert refused.json['code'] == 'baremetal.capacity_reservation.used_up'
     assert take(client, 4).status_int == 201
+
+
+def test_a_group_of_promised_nodes_is_left_out(client):
+    """A request with a topology gets another group, also if the promised one comes first."""
+    for rack in 'rrss':
+        node = golden(client, properties={'rack': rack})
+        add_trait(client, node, f'CUSTOM_{rack.upper()}')
+    promise(client, 'a', 2, required=['CUSTOM_R'])
+    body = {
+        'instance_uuids': [instance(1), instance(2)],
+        'topology': [{'key': 'properties/rack', 'policy': 'affinity'}],
+    }
+    answer = client.ask('POST', PATH, body)
+    assert answer.json['topology'][0]['groups'] == [{'value': 's', 'nodes': 2}]
+
+
+def test_a_capacity_reservation_limits_a_topology(client):
+    """A request that names one gets a group of its nodes, also if other nodes match, too."""
+    available_of(client, 'tin', properties={'rack': 'r'})
+    node = golden(client, properties={'rack': 's'})
+    promise(client, 'a', 1)
+    body = {'instance_uuid': instance(1), 'topology': [{'key': 'properties/rack', 'policy': 'affinity'}]}
+    answer = client.ask('POST', PATH, body | {'capacity_reservation': 'a'})
+    assert answer.json['reservation']['node_uuid'] == node
 
 
 def test_a_node_that_its_project_gives_back_is_promised_again(client):

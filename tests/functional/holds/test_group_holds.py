@@ -115,9 +115,12 @@ def test_more_instances_of_a_group(client):
     refused = ask(client, [1, 2, 3], SAME)
     assert (refused.status_int, len(client.get(PATH)['reservations'])) == (409, 2)
     assert held(racks, ask(client, [1, 2, 3], SPREAD | {'max_per_group': 2})) == {0: 2, 1: 1}
-    violated = ask(client, [1, 2], SPREAD)
-    assert violated.status_int == 409
-    assert 'does not match' in message(violated)
+    for node in racks:
+        patch(client, node, {'op': 'add', 'path': '/resource_class', 'value': 'gold'})
+    for policies in [SPREAD], [SAME, SPREAD | {'key': 'resource_class'}]:
+        violated = ask(client, [1, 2], *policies)
+        assert violated.status_int == 409
+        assert 'does not match' in message(violated)
 
 
 def test_a_refusal_names_the_best_groups(client):

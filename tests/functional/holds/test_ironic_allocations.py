@@ -3,58 +3,21 @@
 import pytest
 import sqlalchemy as sa
 
+from ironic_traits import failures
 from ironic_traits.db import tables
+from ironic_traits.inventory.holds import allocate as allocating
+from tests.support.allocations import PATH, REMOVE, events, failed, holder, request, shown, states
 from tests.support.client import Client, message
+from tests.support.personas import NODE
 from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provision
 from tests.support.reservations import expire, instance, reserve
 from tests.support.service import finish_work, make_app, upgraded
-
-PATH = '/v1/allocations'
-REMOVE = {'op': 'remove', 'path': '/instance_uuid'}
 
 
 @pytest.fixture
 def node(client):
     """An available node of class gold."""
     return golden(client, name='rack1-1')
-
-
-def request(client, status=201, **body):
-    """Create an allocation of a node of class gold, and return the document of the response."""
-    response = client.ask('POST', PATH, {'resource_class': 'gold', **body})
-    assert response.status_int == status, response.text
-    return response.json
-
-
-def failed(client, **body):
-    """Create an allocation that gets no node, and return its ``last_error`` without the uuid."""
-    allocation = request(client, **body)
-    assert (allocation['state'], allocation['node_uuid']) == ('error', None)
-    begin = f'Failed to process allocation {allocation["uuid"]}: '
-    assert allocation['last_error'].startswith(begin)
-    return allocation['last_error'].removeprefix(begin)
-
-
-def shown(client, node, *names):
-    """Return one field of a node, or a list of several."""
-    document = client.get(f'/v1/nodes/{node}?fields={",".join(names)}')
-    return document[names[0]] if len(names) == 1 else [document[name] for name in names]
-
-
-def holder(client, node):
-    """Return instance_uuid and allocation_uuid of a node."""
-    return shown(client, node, 'instance_uuid', 'allocation_uuid')
-
-
-def states(client, *uuids):
-    """Return the status of a GET of each allocation."""
-    return [client.ask('GET', f'{PATH}/{uuid}').status_int for uuid in uuids]
-
-
-def events(client, node):
-    """Return the events about allocations in the history of a node."""
-    page = client.get(f'/v1/nodes/{node}/history?detail=true')['history']
-    return [entry['event'] for entry in page if entry['event_type'] == 'reservation']
 
 
 def test_active_at_once(client, node):
@@ -250,6 +213,57 @@ def test_candidates(client, node):
     assert (refused.status_int, message(refused)) == (400, 'Nodes cannot be found: no, none')
 
 
+def test_without_a_name(client):
+    """An allocation without a name does not prefer nodes without a name."""
+    nodes = [golden(client, name='rack1-1'), golden(client)]
+    assert request(client)['node_uuid'] == nodes[0]
+
+
+def test_candidates_of_a_project(ask):
+    """A project names the nodes that it owns or leases. Others do not exist for it."""
+    ask.prepare('POST /v1/allocations')
+    client = Client(ask.app)
+    other = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware'}, headers=ask.headers('system_admin'))
+    for ident, found in (NODE, {'owner', 'lessee'}), (other.json['uuid'], set()):
+        for whose in ('owner', 'lessee', 'stranger'):
+            body = {'resource_class': 'none', 'candidate_nodes': [ident]}
+            response = client.ask('POST', PATH, body, headers=ask.headers(f'{whose}_member'))
+            assert response.status_int == (201 if whose in found else 400), whose
+
+
+def test_the_first_candidates_that_cannot_be_held(client):
+    """``last_error`` names five of them at most."""
+    nodes = [client.node()['uuid'] for _ in range(6)]
+    error = failed(client, candidate_nodes=nodes)
+    assert [node in error for node in nodes] == [True] * 5 + [False]
+
+
+def test_a_node_becomes_free_after_the_search(client, node, monkeypatch):
+    """The search is repeated if there is a node when its failure is to be stored."""
+    client.ask('PUT', f'/v1/nodes/{node}/maintenance')
+
+    def last_error(*arguments, original=allocating._last_error):
+        client.ask('DELETE', f'/v1/nodes/{node}/maintenance')
+        return original(*arguments)
+
+    monkeypatch.setattr(allocating, '_last_error', last_error)
+    assert request(client)['node_uuid'] == node
+
+
+def test_a_search_that_never_finds_the_node_ends(client, node, monkeypatch):
+    """Ten searches are enough to believe that there is none."""
+    searches = []
+
+    def search(attempt, hold):
+        searches.append(attempt)
+        assert len(searches) <= 10
+        raise failures.NothingToReserve(1, [])
+
+    monkeypatch.setattr(allocating.free_nodes, 'search', search)
+    assert 'None of the nodes can be reserved' in failed(client)
+    assert len(searches) == 10
+
+
 def test_names_and_uuids_are_unique(client, node):
     uuid = request(client, name='one')['uuid']
     for body, key in ({'name': 'one'}, 'name one'), ({'uuid': uuid}, f'UUID {uuid}'):
@@ -298,48 +312,6 @@ def test_a_consumer_of_placement(client, node):
     assert request(client, uuid=instance(1))['node_uuid'] == other
     assert allocate(client, 2, node).status_int == 204
     assert '"is not allocated" rules out 2 nodes' in failed(client)
-
-
-def test_backfill(app, client, node):
-    """An active node gets an allocation of its instance afterwards."""
-    client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_A']})
-    refused = client.ask('POST', PATH, {'node': 'rack1-1'})
-    assert refused.status_int == 409
-    assert message(refused).endswith(
-        f': Cannot backfill an allocation for node {node}: Node must be in the "active" state, but the current state '
-        'is "available".'
-    )
-    patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
-    provision(client, app, node, 'active')
-    body = {'node': node, 'resource_class': 'tin', 'traits': ['CUSTOM_B'], 'candidate_nodes': [golden(client)]}
-    refused = client.ask('POST', PATH, body)
-    assert refused.status_int == 409
-    for text in ('Resource class gold does not match', 'List of traits', 'Candidate nodes must be empty'):
-        assert text in message(refused)
-    assert client.ask('POST', PATH, {'node': node, 'uuid': instance(2)}).json['code'] == 'baremetal.node.associated'
-    assert client.get(PATH) == {'allocations': []}
-    response = client.ask('POST', PATH, {'node': 'rack1-1', 'name': 'one', 'traits': ['CUSTOM_A']})
-    assert response.status_int == 201, response.text
-    assert (response.json['uuid'], response.json['state']) == (instance(1), 'active')
-    assert (response.json['node_uuid'], response.json['resource_class']) == (node, 'gold')
-    assert holder(client, node) == [instance(1), instance(1)]
-    assert client.ask('POST', PATH, {'node': node}).status_int == 409
-    provision(client, app, node, 'deleted')
-    assert states(client, 'one') == [404]
-
-
-def test_backfill_without_an_instance(app, client, node):
-    """A node that was deployed without an instance gets the uuid of the allocation, unless something holds either."""
-    provision(client, app, node, 'active')
-    other = golden(client)
-    assert reserve(client, 1, [other]).status_int == 201
-    patch(client, golden(client), {'op': 'add', 'path': '/instance_uuid', 'value': instance(2)})
-    for number, code in (1, 'baremetal.instance.reserved'), (2, 'baremetal.instance.associated'):
-        refused = client.ask('POST', PATH, {'node': node, 'uuid': instance(number)})
-        assert (refused.status_int, refused.json['code']) == (409, code)
-    response = client.ask('POST', PATH, {'node': node})
-    assert response.status_int == 201, response.text
-    assert holder(client, node) == [response.json['uuid'], response.json['uuid']]
 
 
 def test_the_row_of_an_allocation_that_an_earlier_release_left_behind(app, client, node):

@@ -71,6 +71,8 @@ def test_changes_are_refused(held, client):
         )
     body = {'resource_class': 'gold', 'name': 'first'}
     assert client.ask('POST', '/v1/allocations', body).status_int == 409
+    backfill = client.ask('POST', '/v1/allocations', {'node': UUIDS[0]})
+    assert (backfill.status_int, backfill.json['code']) == (409, 'baremetal.node.mirrored')
 
 
 def test_unchanged_allocations_are_not_written(held):
