@@ -1,0 +1,116 @@
+"""Whether allocations fit: inventories with too little room, and nodes that are not for new instances."""
+
+import uuid
+
+import pytest
+
+from tests.support.providers import GOLD, allocate, golden
+from tests.support.reservations import expire, instance, reserve
+
+PROVIDER = 'eeeeeeee-0000-4000-8000-000000000001'
+
+
+@pytest.fixture
+def node(client):
+    """An available node of class gold."""
+    return golden(client)
+
+
+@pytest.fixture
+def stock(client):
+    """Function that sets the inventory of 8 VCPU of a provider, with other fields."""
+    body = {'name': 'host', 'uuid': PROVIDER}
+    assert client.placement('POST', '/resource_providers', body).status_int == 200
+
+    def put(**fields):
+        generation = client.placement('GET', f'/resource_providers/{PROVIDER}').json['generation']
+        inventories = {'VCPU': {'total': 8, **fields}}
+        body = {'resource_provider_generation': generation, 'inventories': inventories}
+        assert client.placement('PUT', f'/resource_providers/{PROVIDER}/inventories', body).status_int == 200
+
+    put()
+    return put
+
+
+def use(client, number, amount):
+    """Replace the allocations of a consumer by an amount of VCPU, and return the status."""
+    existing = client.placement('GET', f'/allocations/{instance(number)}').json
+    body = {
+        'allocations': {PROVIDER: {'resources': {'VCPU': amount}}},
+        'project_id': 'project',
+        'user_id': 'user',
+        'consumer_type': 'INSTANCE',
+        'consumer_generation': existing.get('consumer_generation'),
+    }
+    return client.placement('PUT', f'/allocations/{instance(number)}', body).status_int
+
+
+def test_consumers_may_give_back_from_too_little(client, stock):
+    """If an inventory shrinks below what is used, consumers keep what they have, or less, but get no more."""
+    assert [use(client, number, 4) for number in (1, 2)] == [204, 204]
+    stock(total=6)
+    assert [use(client, 1, amount) for amount in (5, 4, 3)] == [409, 204, 204]
+    assert use(client, 2, 5) == 409
+    assert use(client, 2, 3) == 204
+
+
+def test_a_reserved_part_and_a_ratio(client, stock):
+    """The capacity is (total - reserved) * allocation_ratio, and may be used up exactly."""
+    stock(reserved=2, allocation_ratio=2.0)
+
+    def candidates(amount):
+        path = f'/allocation_candidates?resources=VCPU:{amount}'
+        return client.placement('GET', path).json['provider_summaries']
+
+    assert candidates(12)[PROVIDER]['resources']['VCPU'] == {'capacity': 12, 'used': 0}
+    assert candidates(13) == {}
+    assert [use(client, 1, amount) for amount in (13, 12)] == [409, 204]
+    assert use(client, 2, 1) == 409
+
+
+def test_a_consumer_keeps_a_node_in_maintenance(client, node):
+    """Its allocation can be written again, but no other one, and not by another consumer."""
+    other = golden(client)
+    assert allocate(client, 2, other).status_int == 204
+    assert allocate(client, 1, node).status_int == 204
+    client.ask('PUT', f'/v1/nodes/{node}/maintenance')
+    assert allocate(client, 1, node).status_int == 204
+    assert allocate(client, 2, node).status_int == 409
+
+
+def test_a_reserved_node_beside_another(client, node):
+    """Each instance gets the node that is reserved for it, also in one request."""
+    other = golden(client)
+    for number, reserved in (1, node), (2, other), (3, golden(client)):
+        assert reserve(client, number, [reserved]).status_int == 201
+    owner = {'project_id': 'project', 'user_id': 'user', 'consumer_type': 'INSTANCE', 'consumer_generation': None}
+    body = {
+        instance(number): {'allocations': {each: {'resources': {GOLD: 1}}}, **owner}
+        for number, each in ((1, node), (2, other))
+    }
+    crossed = {instance(1): body[instance(2)], instance(2): body[instance(1)]}
+    assert client.placement('POST', '/allocations', crossed).status_int == 409
+    assert client.placement('POST', '/allocations', body).status_int == 204
+
+
+def test_an_expired_reservation_gives_no_right(app, client, node):
+    """A consumer whose reservation has expired does not get the node beside the one that has it now."""
+    assert reserve(client, 1, [node], expires_in=60).status_int == 201
+    expire(app)
+    assert allocate(client, 2, node).status_int == 204
+    assert allocate(client, 1, node).status_int == 409
+
+
+def test_amounts_of_a_node_and_of_a_provider(client, node, stock):
+    """A consumer may have a node and resources of another provider, and writes both again."""
+    shared = str(uuid.uuid4())
+    body = {
+        'allocations': {node: {'resources': {GOLD: 1}}, PROVIDER: {'resources': {'VCPU': 8}}},
+        'project_id': 'project',
+        'user_id': 'user',
+        'consumer_type': 'INSTANCE',
+        'consumer_generation': None,
+    }
+    assert client.placement('PUT', f'/allocations/{shared}', body).status_int == 204
+    assert client.placement('PUT', f'/allocations/{shared}', body | {'consumer_generation': 1}).status_int == 204
+    assert use(client, 1, 1) == 409
