@@ -21,7 +21,7 @@ from tests.support.reservations import instance
 HOSTILE = 'x\x1b]0;owned\x07\rok\x9b31m\u202e\u2066\x1bc'
 CONTROL = re.compile('[^\\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]')
 #: Texts of the API that its clients need.
-KEPT = {'href', 'rel', 'next', 'uuid', 'digest'}
+KEPT = {'href', 'rel', 'next', 'uuid', 'digest', 'outcome'}
 DATA = {
     'inventory': {'cpu': {'flags': [HOSTILE], 'model_name': HOSTILE}},
     'plugin_data': {'redfish': {'firmware': [{'name': HOSTILE, 'version': HOSTILE}]}},
@@ -51,6 +51,7 @@ COMMANDS = {
     'match --explain': ('--trait', 'CUSTOM_FAST'),
     'inspection rule apply': ('--all', '--yes'),
     'inspection rule preview': ('--inventory', 'FILE.json', '--long', 'FILE.rules'),
+    'node action run': ('adopt', '--all', '--yes'),
     'node inventory set': ('nosuch', 'FILE.json'),
     'trait catalog': (),
     'trait edit': ('--add', 'CUSTOM_B', '--all', '--yes'),
