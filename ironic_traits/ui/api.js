@@ -45,6 +45,11 @@ export const session = {
   },
 };
 
+/** Whether the user may see what is of the whole system, such as workers and mirrors. */
+export function isOperator() {
+  return service.strategy === 'noauth' || Boolean(session.value?.system);
+}
+
 function read() {
   try {
     return JSON.parse(sessionStorage.getItem(KEY));

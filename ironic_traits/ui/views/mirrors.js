@@ -1,5 +1,5 @@
 // What mirrors of clouds wait for.
-import { get, request, service, session } from '../api.js';
+import { get, isOperator, request } from '../api.js';
 import { useAction, useData } from '../data.js';
 import { plural } from '../format.js';
 import { html } from '../html.js';
@@ -11,8 +11,7 @@ const MIRRORS = '/v1/mirrors';
 
 /** The mirrors that an operator has to decide about. Only users of the system may see mirrors. */
 export function WaitingMirrors({ onChange }) {
-  const isVisible = service.strategy === 'noauth' || session.value?.system;
-  const { data, reload } = useData(isVisible ? MIRRORS : null, (signal) => get(MIRRORS, { signal }));
+  const { data, reload } = useData(isOperator() ? MIRRORS : null, (signal) => get(MIRRORS, { signal }));
   const waiting = (data?.mirrors ?? []).filter((mirror) => mirror.waits_for.length);
   return waiting.map(
     (mirror) => html`

@@ -1,5 +1,5 @@
 // How the fleet is: what waits for a person, the nodes by state and class, and what has happened.
-import { get, query, request, service, session } from '../api.js';
+import { get, isOperator, query, request } from '../api.js';
 import { useData } from '../data.js';
 import { number, plural } from '../format.js';
 import { html } from '../html.js';
@@ -87,8 +87,7 @@ function NoNodes() {
 
 /** What waits for a person: each line leads to what it is about. */
 function Waiting({ facets, capacity, turn }) {
-  const isOperator = service.strategy === 'noauth' || session.value?.system;
-  const mirrors = useData(isOperator ? '/v1/mirrors' : null, (signal) => get('/v1/mirrors', { signal }), turn);
+  const mirrors = useData(isOperator() ? '/v1/mirrors' : null, (signal) => get('/v1/mirrors', { signal }), turn);
   const promises = useData('promises', (signal) => get('/v1/capacity_reservations', { signal }), turn);
   if (!facets) return html`<${Card} title="Waits for a person"><${Busy} /><//>`;
   const lines = [
@@ -160,7 +159,7 @@ function Entries({ state, none }) {
 
 /** The hosts with workers. Only users of the system may see them. */
 function Workers({ turn }) {
-  const { data } = useData('conductors', (signal) => get('/v1/conductors', { signal }), turn);
+  const { data } = useData(isOperator() ? 'conductors' : null, (signal) => get('/v1/conductors', { signal }), turn);
   if (!data) return null;
   return html`<${Card} title="Workers">
     ${!data.conductors.length && html`<p class="note warn">There is no worker: nothing executes the verbs.</p>`}

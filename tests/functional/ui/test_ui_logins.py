@@ -77,6 +77,16 @@ def test_with_keystone(browser, keystone, server):
         assert http_client.ask(server.base, 'GET', '/v1/nodes', headers={'X-Auth-Token': token})[0] == 401
 
 
+def test_the_overview_of_a_project(browser, server):
+    """It asks for nothing that is of the whole system, which would be refused."""
+    with browsers.tab(browser, server.base) as tab:
+        page = tab.open('#/overview')
+        _log_in(page, 'reader', SECRET, 'web')
+        expect(page.get_by_role('region', name='Waits for a person')).to_contain_text('Nothing.')
+        expect(page.get_by_role('status').first).to_have_text('1 node')
+        expect(page.get_by_role('heading', name='Workers')).to_have_count(0)
+
+
 def test_an_expired_token_leads_back_to_the_same_view(browser, keystone, server):
     with browsers.tab(browser, server.base) as tab:
         tab.expected = ['401']
