@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from tests.support.providers import GOLD, allocate, golden
+from tests.support.providers import GOLD, allocate, free, golden, patch
 from tests.support.reservations import expire, instance, reserve
 
 PROVIDER = 'eeeeeeee-0000-4000-8000-000000000001'
@@ -45,6 +45,11 @@ def use(client, number, amount):
     return client.placement('PUT', f'/allocations/{instance(number)}', body).status_int
 
 
+def summaries(client, query):
+    """Return the providers of the candidates of a request."""
+    return client.placement('GET', f'/allocation_candidates?resources={query}').json['provider_summaries']
+
+
 def test_consumers_may_give_back_from_too_little(client, stock):
     """If an inventory shrinks below what is used, consumers keep what they have, or less, but get no more."""
     assert [use(client, number, 4) for number in (1, 2)] == [204, 204]
@@ -57,15 +62,36 @@ def test_consumers_may_give_back_from_too_little(client, stock):
 def test_a_reserved_part_and_a_ratio(client, stock):
     """The capacity is (total - reserved) * allocation_ratio, and may be used up exactly."""
     stock(reserved=2, allocation_ratio=2.0)
-
-    def candidates(amount):
-        path = f'/allocation_candidates?resources=VCPU:{amount}'
-        return client.placement('GET', path).json['provider_summaries']
-
-    assert candidates(12)[PROVIDER]['resources']['VCPU'] == {'capacity': 12, 'used': 0}
-    assert candidates(13) == {}
+    assert summaries(client, 'VCPU:12')[PROVIDER]['resources']['VCPU'] == {'capacity': 12, 'used': 0}
+    assert summaries(client, 'VCPU:13') == {}
     assert [use(client, 1, amount) for amount in (13, 12)] == [409, 204]
     assert use(client, 2, 1) == 409
+
+
+def test_a_very_large_capacity_is_a_64_bit_integer(client, stock):
+    stock(allocation_ratio=1e30)
+    assert summaries(client, 'VCPU:1')[PROVIDER]['resources']['VCPU']['capacity'] == 2**63 - 1
+
+
+def test_units(client, stock):
+    """Candidates have amounts that allocations may have: not below min_unit, above max_unit, or between the steps."""
+    stock(min_unit=4, max_unit=6, step_size=2)
+    amounts = (2, 4, 5, 6, 8)
+    assert [bool(summaries(client, f'VCPU:{amount}')) for amount in amounts] == [False, True, False, True, False]
+    assert [use(client, 1, amount) for amount in amounts] == [409, 204, 409, 204, 409]
+
+
+def test_nodes_with_room(client, node):
+    """A node has room if it is free, has the class, and has the traits."""
+    free_one, silver, held, plain = golden(client), golden(client), golden(client), node
+    for each in (free_one, held, silver):
+        assert client.ask('PUT', f'/v1/nodes/{each}/traits/CUSTOM_A').status_int == 204
+    patch(client, silver, {'op': 'add', 'path': '/resource_class', 'value': 'silver'})
+    assert reserve(client, 1, [held]).status_int == 201
+    assert set(free(client)) == {free_one, plain}
+    assert summaries(client, f'{GOLD}:1').keys() == {free_one, plain}
+    assert summaries(client, f'{GOLD}:1&required=CUSTOM_A').keys() == {free_one}
+    assert summaries(client, f'{GOLD}:2') == {}
 
 
 def test_a_consumer_keeps_a_node_in_maintenance(client, node):
@@ -103,7 +129,10 @@ def test_an_expired_reservation_gives_no_right(app, client, node):
 
 def test_amounts_of_a_node_and_of_a_provider(client, node, stock):
     """A consumer may have a node and resources of another provider, and writes both again."""
-    shared = str(uuid.uuid4())
+    consumer = str(uuid.uuid4())
+    for each, name in (node, GOLD), (PROVIDER, 'VCPU'):
+        inventories = client.placement('GET', f'/resource_providers/{each}/inventories').json['inventories']
+        assert inventories.keys() == {name}
     body = {
         'allocations': {node: {'resources': {GOLD: 1}}, PROVIDER: {'resources': {'VCPU': 8}}},
         'project_id': 'project',
@@ -111,6 +140,6 @@ def test_amounts_of_a_node_and_of_a_provider(client, node, stock):
         'consumer_type': 'INSTANCE',
         'consumer_generation': None,
     }
-    assert client.placement('PUT', f'/allocations/{shared}', body).status_int == 204
-    assert client.placement('PUT', f'/allocations/{shared}', body | {'consumer_generation': 1}).status_int == 204
+    assert client.placement('PUT', f'/allocations/{consumer}', body).status_int == 204
+    assert client.placement('PUT', f'/allocations/{consumer}', body | {'consumer_generation': 1}).status_int == 204
     assert use(client, 1, 1) == 409

@@ -170,26 +170,6 @@ def test_pages_of_a_preview(client):
     assert unknown.status_int == 404
 
 
-def test_the_limit_refuses_the_whole(database_url):
-    with make_app(database_url, inventory__max_traits_per_node=3) as app:
-        client = Client(app)
-        for name, traits in (('one', 'ABC'), ('two', 'A'), ('three', 'ABC')):
-            client.node(name=name)
-            client.ask('PUT', f'/v1/nodes/{name}/traits', {'traits': [f'CUSTOM_{trait}' for trait in traits]})
-        before = state(client)
-        body = {'add': ['CUSTOM_D'], 'where': {}}
-        shown = preview(client, **body)
-        exceeding = [{'uuid': before[name]['uuid'], 'name': name, 'traits': 4} for name in ('one', 'three')]
-        assert (shown['exceeding'], shown['exceeding_nodes']) == (2, exceeding)
-        response = ask(client, **body, digest=shown['digest'])
-        assert (response.status_int, response.json['code']) == (400, 'baremetal.trait.too_many')
-        assert 'traits per node (3) on 2 nodes: one, three.' in message(response)
-        assert response.json['nodes'] == exceeding
-        assert state(client) == before
-        # A node may have more traits than the limit, unless the edit adds another one.
-        assert edit(client, add=['CUSTOM_D'], remove=['CUSTOM_A'], where={})['changed'] == 3
-
-
 def _lock(app, name, host):
     with app.service.write() as connection:
         connection.execute(sa.update(tables.nodes).where(tables.nodes.c.name == name).values(reservation=host))
@@ -210,6 +190,12 @@ def test_a_node_that_a_worker_has_locked(database_url):
         response = ask(client, add=['CUSTOM_B'], where={}, digest=shown['digest'])
         assert (response.status_int, response.json['code']) == (409, 'baremetal.node.locked')
         assert state(client) == before
+
+
+def test_an_edit_of_no_trait_is_refused_without_a_preview(client):
+    """The name is the reason, and not the digest."""
+    refused = ask(client, remove=['HW_UNKNOWN'], where={}, digest='0' * 64)
+    assert (refused.status_int, refused.json['code']) == (400, 'baremetal.trait.invalid')
 
 
 def test_an_edit_waits_for_a_worker(app, client):
@@ -358,14 +344,22 @@ def test_only_nodes_that_the_caller_may_change(ask):
     assert _as(ask, 'owner_admin', add=['CUSTOM_B'], where={}, digest=shown['digest']).json['changed'] == 2
 
 
-def test_a_bulk_edit_allows_no_more_than_single_writes(access_template, tmp_path):
-    """If policy forbids the removal of single traits, an edit cannot remove them either."""
+@pytest.mark.parametrize(
+    ('rule', 'statuses'),
+    [
+        ('baremetal:node:traits:delete', [200, 403, 403]),
+        ('baremetal:node:traits:set', [403, 200, 403]),
+        ('baremetal:trait:edit', [403, 403, 403]),
+    ],
+)
+def test_a_bulk_edit_allows_no_more_than_single_writes(access_template, tmp_path, rule, statuses):
+    """If policy forbids to remove or to set single traits, an edit cannot do it either."""
     shutil.copy(access_template[0], tmp_path / 'copy.sqlite')
-    (tmp_path / 'policy.yaml').write_text('"baremetal:node:traits:delete": "rule:system_admin"\n')
+    (tmp_path / 'policy.yaml').write_text(f'"{rule}": "rule:system_admin"\n')
     options = {'api__auth_strategy': 'noauth2', 'oslo_policy__policy_file': str(tmp_path / 'policy.yaml')}
     edits = {'add': ['CUSTOM_B']}, {'remove': ['CUSTOM_A']}, {'rename': {'CUSTOM_A': 'CUSTOM_B'}}
     with make_app(f'sqlite:///{tmp_path}/copy.sqlite', **options) as app:
-        for persona, expected in (('owner_admin', [200, 403, 403]), ('system_admin', [200, 200, 200])):
+        for persona, expected in (('owner_admin', statuses), ('system_admin', [200, 200, 200])):
             bodies = [{'nodes': [NODE], 'preview': True, **each} for each in edits]
             responses = [Client(app).ask('POST', PATH, body, headers=headers(persona)) for body in bodies]
             assert [response.status_int for response in responses] == expected
