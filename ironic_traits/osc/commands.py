@@ -1,8 +1,9 @@
 """The base classes of the commands: control characters in what a command prints are escaped."""
 
 import argparse
+import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from cliff import hooks
@@ -22,6 +23,18 @@ def labels(names: Iterable[str]) -> tuple[str, ...]:
     """Return the heads of columns."""
     heads = (name.replace('_', ' ').capitalize() for name in names)
     return tuple(head.replace('uuid', 'UUID').replace('Uuid', 'UUID') for head in heads)
+
+
+@contextlib.contextmanager
+def failures(hint: str) -> Iterator[None]:
+    """Turn failures of the service into errors of the command, with a hint if the preview of the request is outdated.
+
+    :raises osc_lib.exceptions.CommandError: the service has refused a request.
+    """
+    try:
+        yield
+    except Failed as failed:
+        raise exceptions.CommandError(f'{failed} {hint}' if failed.digest else str(failed)) from failed
 
 
 def delete(what: str, idents: Iterable[str], delete_one: Callable[[str], None]) -> None:

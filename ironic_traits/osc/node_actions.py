@@ -9,7 +9,6 @@ from typing import Any
 from osc_lib import exceptions
 
 from ironic_traits import osc
-from ironic_traits.client import Failed
 from ironic_traits.osc import commands, node_selection, progress
 from ironic_traits.osc.option_types import nonempty
 from ironic_traits.printing import count
@@ -42,7 +41,7 @@ class RunAction(commands.Command):
         action = parsed_args.action
         request = {'action': action, 'reason': parsed_args.reason, **node_selection.selected(parsed_args)}
         client = osc.client(self.app)
-        try:
+        with commands.failures('Run the command again.'):
             result = client.act_on_nodes(**request)
             known = {node['uuid'] for node in result['nodes'] if node['outcome'] == 'refused'}
             possible = count(result['done'])
@@ -54,9 +53,6 @@ class RunAction(commands.Command):
                 with progress.elapsed(f'Running {action} on {possible} …'):
                     result = client.act_on_nodes(**request, digest=result['digest'])
                 print(*_refused(result, known), f'Done: {count(result["done"])}{_others(result)}.', sep='\n')
-        except Failed as failed:
-            hint = ' Run the command again.' if failed.code == 'baremetal.node.action_outdated' else ''
-            raise exceptions.CommandError(f'{failed}{hint}') from failed
         if parsed_args.report:
             pathlib.Path(parsed_args.report).write_text(json.dumps(result, indent=2) + '\n')
         if result['refused']:

@@ -1,7 +1,6 @@
 """openstack baremetal inspection rule preview | apply"""
 
 import argparse
-import contextlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -22,7 +21,6 @@ from ironic_traits.printing import count, printable
 
 #: Maximum number of nodes in one request.
 _PAGE = 200
-_OUTDATED = 'baremetal.inspection.outdated'
 
 
 class PreviewRules(commands.Command):
@@ -67,7 +65,7 @@ class PreviewRules(commands.Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         request = _request(parsed_args)
         pages = osc.client(self.app).preview_rules(**request)
-        with _failures('Run the command again.'):
+        with commands.failures('Run the command again.'):
             print(*map(printable, _report(pages, parsed_args.long).lines()), sep='\n')
 
 
@@ -86,7 +84,7 @@ class ApplyRules(commands.Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         selection = node_selection.selected(parsed_args)
         client = osc.client(self.app)
-        with _failures('Nothing changed. Run the command again.'):
+        with commands.failures('Nothing changed. Run the command again.'):
             if parsed_args.yes:
                 first: Mapping[str, Any] = next(client.preview_rules(**selection, limit=1))
             else:
@@ -127,15 +125,6 @@ def _report(pages: Iterator[dict[str, Any]], is_long: bool = False) -> PreviewRe
             bar.total = page.get('selected', 1) - page.get('without_data', 0)
             bar.update(len(page['nodes']))
     return report
-
-
-@contextlib.contextmanager
-def _failures(hint: str) -> Iterator[None]:
-    """Turn failures of the service into errors of the command, with a hint if the preview is outdated."""
-    try:
-        yield
-    except Failed as failed:
-        raise exceptions.CommandError(f'{failed} {hint}' if failed.code == _OUTDATED else str(failed)) from failed
 
 
 def _request(parsed: argparse.Namespace) -> dict[str, Any]:

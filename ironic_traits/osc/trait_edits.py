@@ -7,7 +7,6 @@ from typing import Any
 from osc_lib import exceptions
 
 from ironic_traits import osc
-from ironic_traits.client import Failed
 from ironic_traits.osc import commands, node_selection, progress, trait_options
 from ironic_traits.printing import count
 
@@ -40,16 +39,13 @@ class EditTraits(commands.Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         request = _request(parsed_args)
         client = osc.client(self.app)
-        try:
+        with commands.failures('Run the command again.'):
             preview = client.edit_traits(**request, limit=_LISTED)
             print('\n'.join(_preview(preview)))
             if preview['changed'] and _is_confirmed(parsed_args, preview['changed']):
                 with progress.elapsed(f'Editing {count(preview["changed"])} …'):
                     result = client.edit_traits(**request, digest=preview['digest'])
                 print(f'Done: {_totals(result)}.')
-        except Failed as failed:
-            hint = ' Run the command again.' if failed.code == 'baremetal.trait.edit_outdated' else ''
-            raise exceptions.CommandError(f'{failed}{hint}') from failed
 
 
 def _is_confirmed(parsed: argparse.Namespace, changed: int) -> bool:
