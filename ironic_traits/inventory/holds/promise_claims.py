@@ -219,7 +219,7 @@ class Claim:
 
     def _is_full(self, part: Class) -> bool:
         """Whether all promises of a part can be kept."""
-        return self._has_plenty(part, dict.fromkeys(part, 0)) or self._flow(part).is_full
+        return self._has_plenty(part, {}) or self._flow(part).is_full
 
     def _leaves(self, taken: Mapping[int, int]) -> bool:
         """Whether all promises of the nodes can be kept although other transactions have taken nodes.
@@ -231,11 +231,11 @@ class Claim:
     def _has_plenty(self, of: Collection[int], without: Mapping[int, int]) -> bool:
         """Whether each of some promises has more free nodes than all promises that overlap with it ask for.
 
-        :param without: {promise: number of nodes that do not count}, besides those that are taken.
+        :param without: {promise: number of nodes that do not count, if any}, besides those that are taken.
         """
         for promise in of:
             asked = sum(self._left[each] for each in self.promised.part(promise))
-            if self.promised.by_id[promise].free.bit_count() - self._number - without[promise] < asked:
+            if self.promised.by_id[promise].free.bit_count() - self._number - without.get(promise, 0) < asked:
                 return False
         return True
 

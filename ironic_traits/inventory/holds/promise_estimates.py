@@ -41,7 +41,7 @@ def estimate(service: Parts, connection: sa.Connection) -> PromisedNodes | None:
         not found['feed']
         or generations.keys() != before.by_id.keys()
         or exclusive != reading.exclusive
-        # Nodes that are deleted have no id any more, and new ones no position yet.
+        # A node that is deleted has no id any more. (A new one has no position: no set of the reading has it.)
         or len(positions) < len(found['node'])
         or len(positions) > _MANY
     ):
