@@ -5,8 +5,9 @@ byte by byte could keep all threads for writes busy. Therefore a thread looks at
 ends the connection of one that is overdue: the request then fails, because its body is not complete.
 
 granian does not say which connection a request came from. So the thread chooses those that have the address of the
-client, and that have only received data since the request began. Another request of the same client that has lasted as
-long may lose its connection, too. Linux has the times. On other systems, no connection is ended.
+client, and whose request may have begun before the body: they have only received data since, or sent something at about
+that time. Another request of the same client that has lasted as long may lose its connection, and so may a connection
+that became idle a moment before. Linux has the times. On other systems, no connection is ended.
 """
 
 import contextlib
@@ -25,10 +26,13 @@ LOG = logging.getLogger(__name__)
 
 #: Number of checks in the time in which a small body must arrive.
 _LOOKS = 4
-#: The beginning of struct tcp_info of linux/tcp.h: tcpi_last_data_sent and tcpi_last_data_recv, milliseconds ago.
-_INFO = struct.Struct('=44xI4xI')
-#: Maximum number of seconds from the beginning of a request until "100 Continue" is sent.
-_MOMENT = 0.25
+#: From struct tcp_info of linux/tcp.h: tcpi_last_data_sent and tcpi_last_data_recv, milliseconds ago, and
+#: tcpi_data_segs_in and tcpi_data_segs_out.
+_INFO = struct.Struct('=44xI4xI96xII')
+#: Maximum number of seconds between a request, or "100 Continue", and the beginning of its body.
+_MOMENT = 1
+#: Seconds by which the times of Linux may be wrong.
+_TICK = 0.05
 
 
 class Bodies:
@@ -55,44 +59,36 @@ class Bodies:
             threading.Thread(target=self._run, args=(port,), name='slow-senders', daemon=True).start()
 
     def _run(self, port: int) -> None:
-        receiving: dict[Key, float] = {}
+        beginnings: dict[Key, float] = {}
+        last = time.monotonic()
         while True:
             time.sleep(self._seconds / _LOOKS)
-            receiving = self._look(port, receiving)
+            now = time.monotonic()
+            beginnings = self.look(port, beginnings, last)
+            last = now
 
-    def _look(self, port: int, before: dict[Key, float]) -> dict[Key, float]:
+    def look(self, port: int, before: dict[Key, float], last: float) -> dict[Key, float]:
         """Stop receiving on the connections that overdue bodies may come from.
 
         :param before: the result of the previous call.
-        :returns: {connection that has received data, and sent none since: time when that was seen first}.
+        :param last: time of the previous call.
+        :returns: {connection that may be receiving a request: the earliest time at which that request may have begun}.
         """
-        bodies, now, after = dict(self._reads), time.monotonic(), {}
-        overdue = [(body, begun) for body, (begun, end) in bodies.items() if end < now]
+        bodies, after = dict(self._reads), {}
         for connection in connections.process_sockets() if bodies else ():
             with contextlib.suppress(OSError):
                 if not is_of_client(connection, port):
                     continue
                 key = (connection.fileno(), connection.getpeername())
-                sent, received = _times(connection, now)
-                if sent < received:
-                    since = before.get(key, now)
-                    after[key] = since if sent < since else now
-                own = [(body, begun) for body, begun in overdue if body.address == key[1][0]]
-                if any(self._may_send(body, begun, after.get(key), sent) for body, begun in own):
+                own = {body: times for body, times in bodies.items() if body.address == key[1][0]}
+                begun = _beginning(connection, before.get(key, last), {body: start for body, (start, _) in own.items()})
+                if begun is None:
+                    continue
+                after[key], now = begun, time.monotonic()
+                if any(end < now and begun < start + body.delay for body, (start, end) in own.items()):
                     LOG.warning('A client at %s sends its request too slowly. Its connection is closed.', key[1])
                     connection.shutdown(socket.SHUT_RD)
         return after
-
-    def _may_send(self, body: '_Body', begun: float, since: float | None, sent: float) -> bool:
-        """Whether a body that is being read may come from a connection.
-
-        :param begun: time when the reading began.
-        :param since: time since when the connection only receives; None if it has sent something last.
-        :param sent: time when it has sent something.
-        """
-        if since is not None and since - begun < 2 * self._seconds / _LOOKS:
-            return True
-        return body.is_awaited and abs(sent - begun) < _MOMENT
 
 
 class _Body:
@@ -101,7 +97,8 @@ class _Body:
     def __init__(self, environ: WSGIEnvironment, seconds: float, reads: 'dict[_Body, tuple[float, float]]') -> None:
         self._inner, self._seconds, self._reads = environ['wsgi.input'], seconds, reads
         self.address = environ.get('REMOTE_ADDR')
-        self.is_awaited = 'HTTP_EXPECT' in environ
+        #: Seconds after which something may be sent although the request has begun before.
+        self.delay = _MOMENT if 'HTTP_EXPECT' in environ else _TICK
 
     def read(self, *size: int) -> bytes:
         """Return the bytes of the body, which are fewer than expected if the connection ends."""
@@ -118,8 +115,19 @@ def _length(environ: WSGIEnvironment) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _times(connection: socket.socket, now: float) -> tuple[float, float]:
-    """Return the times at which a connection has last sent and received data."""
-    values = _INFO.unpack(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size))
-    sent, received = (now - value / 1000 for value in values)
-    return sent, received
+def _beginning(connection: socket.socket, earliest: float, bodies: dict[_Body, float]) -> float | None:
+    """Return the earliest time at which the request that a connection receives may have begun; None if it is idle.
+
+    :param earliest: a time before which it has not begun.
+    :param bodies: {body that is being read from its client: time when that began}.
+    """
+    values = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
+    sent_ago, received_ago, number_received, number_sent = _INFO.unpack(values)
+    sent = time.monotonic() - sent_ago / 1000
+    # Linux counts in ticks: the first data may have the time of the connection itself.
+    if received_ago < sent_ago or (number_received and not number_sent):
+        return max(sent, earliest)
+    if not number_received:
+        return None
+    # What was sent last may be an earlier response, a part of the handshake of TLS, or "100 Continue".
+    return min((begun for body, begun in bodies.items() if begun - _MOMENT < sent < begun + body.delay), default=None)

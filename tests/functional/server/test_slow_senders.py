@@ -10,12 +10,14 @@ import urllib.parse
 
 import pytest
 
+from ironic_traits.cmd.server import slow_senders
 from tests.support.http_client import ask
 from tests.support.inspections import PATH
 from tests.support.service import ForkedServer, upgraded
 
 _JSON = 'Content-Type: application/json\r\n'
 _LENGTH, _CHUNKED = 'Content-Length: 900\r\n\r\n{', 'Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n'
+_CHUNK = b'1\r\n \r\n'
 
 
 @contextlib.contextmanager
@@ -99,7 +101,7 @@ def test_others_write(tmp_path, request_, number):
     """Nobody waits for clients without rights. A request with the right to write may keep a thread busy."""
     with running(tmp_path, 'auth_strategy = noauth2') as server:
         wait_for_data(server, tmp_path)
-        rest = b'1\r\n \r\n' if 'chunked' in request_ else b' '
+        rest = _CHUNK if 'chunked' in request_ else b' '
         with Slow(server, [request_] * number, rest):
             # So many requests at once are refused for a moment, as Retry-After says.
             server.wait_until(lambda: write(server) == 201)
@@ -108,8 +110,17 @@ def test_others_write(tmp_path, request_, number):
                 assert write(server) == 201
 
 
+_UNFINISHED = {
+    'length': post('/v1/nodes', _LENGTH),
+    'chunks': post('/v1/nodes', _CHUNKED),
+    '100-continue': post('/v1/nodes', f'Expect: 100-continue\r\n{_LENGTH[:-1]}'),
+    'second request': f'GET /v1 HTTP/1.1\r\nHost: x\r\n\r\n{post("/v1/nodes", _LENGTH)}',
+}
+
+
 @pytest.mark.parametrize('rest', [b' ', b''], ids=['slowly', 'nothing more'])
-def test_the_connection_ends(tmp_path, rest):
+@pytest.mark.parametrize('request_', _UNFINISHED.values(), ids=_UNFINISHED)
+def test_the_connection_ends(tmp_path, request_, rest):
     """The request fails without any effect. Idle connections of the same client stay."""
     with running(tmp_path, 'slow_body_timeout = 1') as server:
         idle = http.client.HTTPConnection(urllib.parse.urlsplit(server.base).netloc, timeout=60)
@@ -117,18 +128,59 @@ def test_the_connection_ends(tmp_path, rest):
         assert idle.getresponse().read()
         first = idle.sock
         # The service distinguishes the connections by these times.
-        time.sleep(0.5)
-        requests = [post('/v1/nodes', framing) for framing in (_LENGTH, _CHUNKED)]
-        requests.append(post('/v1/nodes', f'Expect: 100-continue\r\n{_LENGTH[:-1]}'))
-        with Slow(server, requests, rest) as slow:
-            for connection in slow.connections:
-                received = b''
-                with contextlib.suppress(ConnectionError):
-                    while data := connection.recv(65536):
-                        received += data
-                assert b' 201 ' not in received
+        time.sleep(1.5)
+        with Slow(server, [request_], _CHUNK if rest and 'chunked' in request_ else rest) as slow:
+            assert b' 201 ' not in everything(slow.connections[0])
         assert 'sends its request too slowly' in server.output
         idle.request('GET', '/v1/nodes')
         assert idle.getresponse().read() == b'{"nodes":[]}'
         assert idle.sock is first
         idle.close()
+
+
+def everything(connection):
+    """Return what a connection receives until it ends."""
+    received = b''
+    with contextlib.suppress(ConnectionError):
+        while data := connection.recv(65536):
+            received += data
+    return received
+
+
+@contextlib.contextmanager
+def connected(server):
+    """Provide both ends of a connection to a server: that of the client first."""
+    with socket.create_connection(server.getsockname()) as client, server.accept()[0] as service:
+        yield client, service
+
+
+def read_body(environ, start_response):
+    """Read a body, as a WSGI application does."""
+    return environ['wsgi.input'].read(10)
+
+
+@pytest.mark.parametrize('rest', [b' ', b''], ids=['slowly', 'nothing more'])
+@pytest.mark.parametrize('pauses', [(0.1, 0.1, 0.3), (0.5, 0.1)], ids=['in time', 'late'])
+def test_late_checks(rest, pauses):
+    """A check that the machine delays ends the connection, and no check ends one whose request began later."""
+    bodies = slow_senders.Bodies(read_body, 0.4)
+    with (
+        socket.create_server(('127.0.0.1', 0)) as server,
+        connected(server) as (client, service),
+        connected(server) as (later_client, later_service),
+    ):
+        port, last, beginnings = server.getsockname()[1], time.monotonic(), {}
+        client.sendall(b'{')
+        environ = {'wsgi.input': service.makefile('rb'), 'REMOTE_ADDR': '127.0.0.1', 'CONTENT_LENGTH': '10'}
+        reader = threading.Thread(target=bodies, args=(environ, None))
+        reader.start()
+        for pause in pauses:
+            time.sleep(pause)
+            client.sendall(rest)
+            last, beginnings = time.monotonic(), bodies.look(port, beginnings, last)
+            later_client.sendall(b'{')
+        reader.join(10)
+        assert not reader.is_alive()
+        assert later_service.recv(10)
+        with pytest.raises(BlockingIOError):
+            later_service.recv(10, socket.MSG_DONTWAIT)
