@@ -5,11 +5,12 @@ import { curl, number, plural } from '../format.js';
 import { fieldsOf, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go } from '../router.js';
+import { TraitInput, namesIn } from '../trait_input.js';
 import { Busy, Card, Command, Empty, Problem } from '../widgets.js';
 import { Drift, Firmware } from './drift.js';
 import { Exclusive } from './exclusive.js';
 import { Promises } from './promises.js';
-import { listOf, words } from './requests.js';
+import { listOf } from './requests.js';
 
 /** The fields of the form, as they are in the URL. (An input named "remove" would hide the method of its form.) */
 const FIELDS = ['flavors', 'images', 'without', 'nodes', 'gains', 'loses', 'by'];
@@ -25,7 +26,7 @@ export const MAX_CLASSES = 100;
 /** Return what-if parts of the body: {without, with}, without those that are empty. */
 function supposed(parameters) {
   const names = (name) => (parameters.get(name) ?? '').split(/[\s,]+/).filter(Boolean);
-  const change = { add: words(parameters.get('gains') ?? ''), remove: words(parameters.get('loses') ?? '') };
+  const change = { add: namesIn(parameters.get('gains') ?? ''), remove: namesIn(parameters.get('loses') ?? '') };
   const traits = Object.fromEntries(Object.entries(change).filter(([, each]) => each.length));
   const nodes = names('nodes');
   const where = nodes.length ? nodes.map((node) => ({ node, ...traits })) : [{ where: {}, ...traits }];
@@ -93,8 +94,8 @@ function Form({ parameters, wrong }) {
     <label>Split by <select name="by"><option value="">nothing</option>${GROUPS.map((each) => html`<option value=${each}>${each}</option>`)}</select></label>
     <h2>What if</h2>
     <label>these nodes did not exist <input name="without" placeholder="names or uuids" /></label>
-    <label>nodes had these traits <input name="gains" class="mono" /></label>
-    <label>and not these <input name="loses" class="mono" /></label>
+    <${TraitInput} label="nodes had these traits" name="gains" />
+    <${TraitInput} label="and not these" name="loses" />
     <label>on these nodes <input name="nodes" placeholder="names or uuids; empty: all nodes" /></label>
     <${Problem} error=${wrong} />
     <div class="buttons"><a class="button" href="#/capacity">Reset</a><button type="submit" class="primary">Count</button></div>

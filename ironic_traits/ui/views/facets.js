@@ -60,7 +60,7 @@ function Value({ name, value, nodes, parameters }) {
 function Traits({ state, parameters, isQuiet }) {
   const [prefix, setPrefix] = useState('');
   const values = (state.data?.facets.traits ?? []).filter(({ value }) => value.includes(prefix.toUpperCase()));
-  const groups = Map.groupBy ? Map.groupBy(values, (each) => namespace(each.value)) : grouped(values);
+  const groups = grouped(values);
   return html`<details open>
     <summary>Traits</summary>
     <input class="mono" type="search" aria-label="Find a trait" placeholder="Find a trait" value=${prefix}
@@ -70,8 +70,8 @@ function Traits({ state, parameters, isQuiet }) {
     <div class="values ${state.loading ? 'stale' : ''}" tabindex="0" role="group" aria-label="Traits of these nodes">
       ${state.data && !values.length && html`<p class="muted">No trait.</p>`}
       ${[...groups].map(
-        ([name, members]) => html`<div class="namespace">${name}</div>
-          <ul>${members.slice(0, prefix ? MAX_FOUND : MAX_TRAITS).map((each) => html`<li key=${each.value}><${TraitValue} ...${each} parameters=${parameters} /></li>`)}
+        ([name, members]) => html`<div class="namespace">${name}_</div>
+          <ul>${members.slice(0, prefix ? MAX_FOUND : MAX_TRAITS).map((each) => html`<li key=${each.value}><${TraitValue} ...${each} prefix=${`${name}_`} parameters=${parameters} /></li>`)}
           ${members.length > MAX_TRAITS && !prefix && html`<li class="muted">and ${members.length - MAX_TRAITS} more: find them above</li>`}
           ${members.length > MAX_FOUND && prefix && html`<li class="muted">and ${members.length - MAX_FOUND} more: enter more of the name</li>`}</ul>`,
       )}
@@ -80,10 +80,11 @@ function Traits({ state, parameters, isQuiet }) {
   </details>`;
 }
 
-function TraitValue({ value, nodes, parameters }) {
+/** A trait; prefix: the beginning of its name, which stands above the group. */
+function TraitValue({ value, nodes, prefix, parameters }) {
   const to = (kind) => link(['nodes'], withTrait(parameters, kind, value));
   return html`<div class="value">
-    <span class="name mono" title=${value}>${value}</span>
+    <span class="name mono"><span class="visually-hidden">${prefix}</span>${value.slice(prefix.length)}</span>
     <${Count} value=${nodes} />
     <span class="pm">
       <a href=${to('traits')} aria-label=${`Nodes with ${value}`} title="must have it">+</a>
@@ -98,8 +99,10 @@ function namespace(name) {
   return words[0] === 'HW' || words[0] === 'COMPUTE' ? words.slice(0, 2).join('_') : words[0];
 }
 
+/** Return the traits by namespace: {namespace: [trait, …]}. Custom ones come first: they are what operators filter by. */
 function grouped(values) {
   const groups = new Map();
+  if (values.some(({ value }) => namespace(value) === 'CUSTOM')) groups.set('CUSTOM', []);
   for (const each of values) {
     const name = namespace(each.value);
     groups.set(name, [...(groups.get(name) ?? []), each]);

@@ -4,6 +4,7 @@ import { useAction, useData } from '../data.js';
 import { local, plural, relative } from '../format.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
+import { TraitInput, namesIn } from '../trait_input.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy, Card, Problem, Time, Trait } from '../widgets.js';
 
@@ -54,12 +55,6 @@ function Edit({ node, names, onRefusal, onDone, onCancel }) {
   // After a refusal, the node may have other traits.
   const removed = removals.filter((each) => names.includes(each));
   const added = additions.filter((each) => !names.includes(each));
-  const [prefix, setPrefix] = useState('');
-  const known = useData(prefix.length > 1 ? prefix : null, async (signal) => {
-    await new Promise((resolve) => setTimeout(resolve, 150));
-    if (signal.aborted) return [];
-    return (await get(`/v1/traits${query({ name: `startswith:${prefix}`, all: true, limit: 20 })}`, { signal })).traits;
-  });
   const [send, state, reset] = useAction(async (guard) => {
     const body = { nodes: [node.uuid], ...(added.length && { add: added }), ...(removed.length && { remove: removed }) };
     const result = await request('POST', '/v1/traits/edits', { ...body, ...guard });
@@ -72,13 +67,12 @@ function Edit({ node, names, onRefusal, onDone, onCancel }) {
   };
   const add = (event) => {
     event.preventDefault();
-    const words = new FormData(event.target).get('trait').toUpperCase().split(/[\s,]+/).filter(Boolean);
+    const words = namesIn(new FormData(event.target).get('trait'));
     change(() => {
       setRemoved(removed.filter((each) => !words.includes(each)));
       setAdded([...new Set([...added, ...words.filter((each) => !names.includes(each))])]);
     });
     event.target.reset();
-    setPrefix('');
   };
   const toggle = (name) =>
     change(() => setRemoved(removed.includes(name) ? removed.filter((each) => each !== name) : [...removed, name]));
@@ -96,10 +90,7 @@ function Edit({ node, names, onRefusal, onDone, onCancel }) {
       )}
     </div>
     <form class="row" onSubmit=${add}>
-      <label>Add a trait
-        <input name="trait" class="mono" size="28" list="known-traits" autocomplete="off" placeholder="CUSTOM_…"
-          onInput=${(event) => setPrefix(event.target.value.toUpperCase())} /></label>
-      <datalist id="known-traits">${(known.data ?? []).map((each) => html`<option value=${each.name}>${each.description ?? ''}</option>`)}</datalist>
+      <${TraitInput} label="Add a trait" name="trait" size="28" placeholder="CUSTOM_…" />
       <button type="submit">Add</button>
     </form>
     <${Problem} error=${state.error} />

@@ -4,8 +4,10 @@ import { useAction, useCancel, useData } from '../data.js';
 import { ListFile, curl, number, plural, quote, text } from '../format.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
+import { TraitInput, namesIn } from '../trait_input.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { Busy, Command, Empty, NodeLink, Pager, Problem, State, Time, Trait } from '../widgets.js';
+import { Bulk } from './bulk.js';
 import { Facets, MAX_VALUES } from './facets.js';
 import { COLUMNS, FIELDS, FLAGS, TRAIT_FILTERS, all, changed, chips, filtersOf, options, withTrait } from './filters.js';
 import { WaitingMirrors } from './mirrors.js';
@@ -31,6 +33,10 @@ export function Nodes({ parameters }) {
     [state, facets].forEach((each) => each.reload());
     setTurn(turn + 1);
   };
+  const [chosen, setChosen] = useState(new Set());
+  useEffect(() => setChosen(new Set()), [query(filters)]);
+  const [bulk, setBulk] = useState(null);
+  const total = facets.loading ? undefined : facets.data?.nodes;
   const [aside, setAside] = useState(() => matchMedia('(min-width: 901px)').matches);
   return html`
     <div class="title">
@@ -52,13 +58,17 @@ export function Nodes({ parameters }) {
           <${AddTrait} parameters=${parameters} />
           <${AddFlag} parameters=${parameters} />
           <span class="spread"></span>
+          ${chosen.size > 0 && html`<button type="button" class="plain" aria-label="Clear the selection" onClick=${() => setChosen(new Set())}>Clear</button>`}
+          <button type="button" disabled=${bulk || !state.data?.nodes.length} onClick=${() => setBulk({ nodes: chosen.size ? [...chosen] : null, filters, total })}>
+            Change ${chosen.size ? plural(chosen.size, 'node') : 'all'}</button>
           <${Columns} columns=${columns} parameters=${parameters} />
-          <${Download} path=${list} columns=${fields} filters=${filters} total=${facets.loading ? undefined : facets.data?.nodes} />
+          <${Download} path=${list} columns=${fields} filters=${filters} total=${total} />
         </div>
+        ${bulk && html`<${Bulk} ...${bulk} onDone=${retry} onClose=${() => setBulk(null)} />`}
         <${Chips} parameters=${parameters} />
         <${Problem} error=${state.error} retry=${retry} />
         ${!state.data && state.loading && html`<${Busy} />`}
-        ${state.data && html`<${Table} ...${{ list: state.data, columns, parameters, loading: state.loading }} />`}
+        ${state.data && html`<${Table} ...${{ list: state.data, columns, parameters, loading: state.loading, chosen, onChoose: setChosen }} />`}
         ${state.data && html`<${Pager} path=${['nodes']} parameters=${flat(parameters)} next=${state.data.next} isStale=${state.isStale} />`}
         <details class="commands">
           <summary>The same with a command</summary>
@@ -116,17 +126,10 @@ function Chips({ parameters }) {
 }
 
 function AddTrait({ parameters }) {
-  const [prefix, setPrefix] = useState('');
-  const names = useData(prefix.length > 1 ? prefix : null, async (signal) => {
-    await new Promise((resolve) => setTimeout(resolve, 150));
-    if (signal.aborted) return [];
-    const found = await get(`/v1/traits${query({ name: `startswith:${prefix}`, all: true, limit: 20 })}`, { signal });
-    return found.traits.map((trait) => trait.name);
-  });
   const submit = (event) => {
     event.preventDefault();
     const form = new FormData(event.target);
-    const list = form.get('names').toUpperCase().split(/[\s,]+/).filter(Boolean);
+    const list = namesIn(form.get('names'));
     const kind = form.get('kind');
     if (!list.length) return;
     const merged = list.reduce(
@@ -134,16 +137,13 @@ function AddTrait({ parameters }) {
       parameters,
     );
     event.target.reset();
-    setPrefix('');
     go(['nodes'], changed(merged, {}));
   };
   return html`<form class="row" onSubmit=${submit}>
     <select name="kind" aria-label="How the traits filter">
       ${Object.entries(TRAIT_FILTERS).map(([kind, words]) => html`<option value=${kind}>${words}</option>`)}
     </select>
-    <input name="names" class="mono" list="trait-names" size="26" aria-label="Traits" placeholder="Traits, e.g. HW_CPU_X86_VMX"
-      autocomplete="off" onInput=${(event) => setPrefix(event.target.value.toUpperCase().split(/[\s,]+/).pop())} />
-    <datalist id="trait-names">${(names.data ?? []).map((name) => html`<option value=${name} />`)}</datalist>
+    <${TraitInput} name="names" size="30" aria-label="Traits" placeholder="Traits, e.g. HW_CPU_X86_VMX" />
     <button type="submit">Add</button>
   </form>`;
 }
@@ -237,14 +237,19 @@ function Baremetal({ filters, columns, order: sorting = [], more = [] }) {
     ${sorting === null && html`<p class="muted">“baremetal node list” cannot sort by this field: it needs a column for it, and a value of each node.</p>`}`;
 }
 
-function Table({ list, columns, parameters, loading }) {
+/** The table of the nodes; chosen: the uuids of those that are selected. */
+function Table({ list, columns, parameters, loading, chosen, onChoose }) {
   const { nodes } = list;
+  const uuids = nodes.map(({ uuid }) => uuid);
+  const isWhole = uuids.every((uuid) => chosen.has(uuid));
+  const choose = (some, isChosen) => onChoose(new Set(isChosen ? [...chosen, ...some] : [...chosen].filter((uuid) => !some.includes(uuid))));
+  const box = (label, some, isChosen) => html`<input type="checkbox" aria-label=${label} checked=${isChosen} onChange=${() => choose(some, !isChosen)} />`;
   if (!nodes.length) return html`<${None} parameters=${parameters} reasons=${warnings.get(list) ?? []} />`;
   return html`<div class="scroll ${loading ? 'stale' : ''}" tabindex="0" role="region" aria-label="Table of nodes">
     <table class="nodes" role="table">
-      <thead role="rowgroup"><tr role="row">${columns.map((name) => html`<${Heading} key=${name} name=${name} parameters=${parameters} />`)}</tr></thead>
+      <thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader" class="choice">${box('Select all nodes of this page', uuids, isWhole)}</th>${columns.map((name) => html`<${Heading} key=${name} name=${name} parameters=${parameters} />`)}</tr></thead>
       <tbody role="rowgroup">
-        ${nodes.map((node) => html`<tr key=${node.uuid} role="row">${columns.map((name) => html`<td key=${name} role="cell" class=${name} data-label=${COLUMNS[name].label}><${Cell} node=${node} name=${name} parameters=${parameters} /></td>`)}</tr>`)}
+        ${nodes.map((node) => html`<tr key=${node.uuid} role="row" class=${chosen.has(node.uuid) ? 'selected' : ''}><td role="cell" class="choice">${box(`Select ${node.name ?? node.uuid}`, [node.uuid], chosen.has(node.uuid))}</td>${columns.map((name) => html`<td key=${name} role="cell" class=${name} data-label=${COLUMNS[name].label}><${Cell} node=${node} name=${name} parameters=${parameters} /></td>`)}</tr>`)}
       </tbody>
     </table>
   </div>`;
@@ -258,7 +263,7 @@ function Heading({ name, parameters }) {
   const target = changed(parameters, { sort_key: name, sort_dir: isKey && !descending ? 'desc' : '' });
   const order = isKey ? (descending ? 'descending' : 'ascending') : undefined;
   return html`<th scope="col" role="columnheader" aria-sort=${order}>
-    <a href=${link(['nodes'], target)}>${label}${isKey ? (descending ? ' ↓' : ' ↑') : ''}</a>
+    <a href=${link(['nodes'], target)}>${label}<span class="order" aria-hidden="true">${isKey ? (descending ? ' ↓' : ' ↑') : ' ↕'}</span></a>
   </th>`;
 }
 
@@ -273,13 +278,15 @@ function Cell({ node, name, parameters }) {
   return value === null || value === '' ? html`<span class="muted">–</span>` : text(value);
 }
 
-/** The first traits of a node; those that the filters name come first. */
+/** The first traits of a node; those that the filters name come first. A button shows the others. */
 function Traits({ names, parameters }) {
+  const [isOpen, setOpen] = useState(false);
   const wanted = new Set(['traits', 'traits-any'].flatMap((kind) => parameters.getAll(kind)).flatMap((each) => each.split(',')));
   const sorted = [...names.filter((name) => wanted.has(name)), ...names.filter((name) => !wanted.has(name))];
   return html`<div class="traits">
-    ${sorted.slice(0, SHOWN_TRAITS).map((name) => html`<${Trait} key=${name} name=${name} />`)}
-    ${sorted.length > SHOWN_TRAITS && html`<span class="muted" title=${sorted.slice(SHOWN_TRAITS).join(', ')}>+${sorted.length - SHOWN_TRAITS}</span>`}
+    ${sorted.slice(0, isOpen ? undefined : SHOWN_TRAITS).map((name) => html`<${Trait} key=${name} name=${name} />`)}
+    ${sorted.length > SHOWN_TRAITS && html`<button type="button" class="more" aria-expanded=${isOpen} aria-label=${isOpen ? 'Fewer traits' : `${sorted.length - SHOWN_TRAITS} more traits`}
+      onClick=${() => setOpen(!isOpen)}>${isOpen ? '−' : `+${sorted.length - SHOWN_TRAITS}`}</button>`}
   </div>`;
 }
 

@@ -1,10 +1,5 @@
 // Flavors and images as people have them: as JSON of several tools, or as lines with key=value.
 
-/** Return the names in a text. */
-export function words(text) {
-  return text.toUpperCase().split(/[\s,]+/).filter(Boolean);
-}
-
 /** Return {extra_specs} of a text; null for an empty one. Throws Error with a sentence for people. */
 export function flavorOf(text) {
   const document = parsed(text, 'flavor');

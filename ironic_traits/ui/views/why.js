@@ -1,14 +1,15 @@
 // Which nodes match a flavor, an image and traits; and why the others do not.
-import { request } from '../api.js';
+import { get, request } from '../api.js';
 import { useData } from '../data.js';
 import { curl, number, plural, quote } from '../format.js';
 import { fieldsOf, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go } from '../router.js';
+import { TraitInput, namesIn } from '../trait_input.js';
 import { useState } from '../vendor/hooks.js';
 import { Bar, Busy, Card, Command, Empty, Problem } from '../widgets.js';
 import { clauseWords } from './clauses.js';
-import { flavorOf, imageOf, words } from './requests.js';
+import { flavorOf, imageOf } from './requests.js';
 import { MATCHES, Matches, NearMisses } from './why_matches.js';
 import { Relaxations, Relaxed } from './why_relaxations.js';
 import { Reserve } from './why_reserve.js';
@@ -32,7 +33,7 @@ function bodyOf(parameters) {
   if (flavor) body.flavor = flavor;
   if (image) body.image = image;
   for (const name of ['required', 'forbidden']) {
-    const names = words(text(name));
+    const names = namesIn(text(name));
     if (names.length) body[name] = names;
   }
   if (text('resource_class')) body.resource_class = text('resource_class');
@@ -67,19 +68,33 @@ function Form({ parameters, wrong }) {
     go(['why'], fieldsOf(event.target, FIELDS));
   };
   return html`<form class="card request" ref=${form} onSubmit=${submit}>
-    <label>Flavor <textarea name="flavor" spellcheck=${false} placeholder=${EXAMPLE} aria-describedby="flavor-help"></textarea></label>
-    <p id="flavor-help" class="muted">JSON: its extra specs, or the output of “openstack flavor show -f json”.</p>
-    <${NovaFlavor} />
-    <label>Image <textarea name="image" class="short" spellcheck=${false} placeholder='{"trait:CUSTOM_GOLD": "required"}' aria-describedby="image-help"></textarea></label>
-    <p id="image-help" class="muted">JSON: its properties, or the output of “openstack image show -f json”.</p>
-    <label>or an image of Glance <input name="image_id" class="mono" placeholder="its id" /></label>
-    <label>Required traits <input name="required" class="mono" /></label>
-    <label>Forbidden traits <input name="forbidden" class="mono" /></label>
-    <label>Resource class <input name="resource_class" /></label>
+    <${TraitInput} label="Required traits" name="required" />
+    <${TraitInput} label="Forbidden traits" name="forbidden" />
+    <${ResourceClass} />
     <${TopologyFields} parameters=${parameters} />
+    <${NovaFlavor} />
+    <label>Image of Glance <input name="image_id" class="mono" placeholder="its id" /></label>
+    <details open=${['flavor', 'image'].some((name) => parameters.get(name))}>
+      <summary>A flavor or an image as JSON</summary>
+      <div class="request">
+        <label>Flavor <textarea name="flavor" spellcheck=${false} placeholder=${EXAMPLE} aria-describedby="flavor-help"></textarea></label>
+        <p id="flavor-help" class="muted">Its extra specs, or the output of “openstack flavor show -f json”.</p>
+        <label>Image <textarea name="image" class="short" spellcheck=${false} placeholder='{"trait:CUSTOM_GOLD": "required"}' aria-describedby="image-help"></textarea></label>
+        <p id="image-help" class="muted">Its properties, or the output of “openstack image show -f json”.</p>
+      </div>
+    </details>
     <${Problem} error=${wrong} />
     <div class="buttons"><button type="submit" class="primary">Ask</button></div>
   </form>`;
+}
+
+/** The field for a resource class. It offers those of the nodes. */
+function ResourceClass() {
+  const [isUsed, setUsed] = useState(false);
+  const { data } = useData(isUsed ? 'classes' : null, (signal) => get('/v1/facets?by=resource_class&limit=1000', { signal }));
+  const known = (data?.facets.resource_class ?? []).filter(({ value }) => value);
+  return html`<label>Resource class <input name="resource_class" list="classes" autocomplete="off" onFocus=${() => setUsed(true)} /></label>
+    <datalist id="classes">${known.map(({ value, nodes }) => html`<option value=${value}>${plural(nodes, 'node')}</option>`)}</datalist>`;
 }
 
 /** The field for the name of a flavor of nova. It offers those that are for nodes. */
@@ -87,7 +102,7 @@ function NovaFlavor() {
   const [isUsed, setUsed] = useState(false);
   const body = { nova_flavors: true };
   const { data, error, loading } = useData(isUsed ? 'flavors' : null, (signal) => request('POST', '/v1/capacity', body, { signal }));
-  return html`<label>or a flavor of nova
+  return html`<label>Flavor of nova
       <input name="flavor_name" list="nova-flavors" autocomplete="off" placeholder="its name" onFocus=${() => setUsed(true)} /></label>
     <datalist id="nova-flavors">${(data?.flavors ?? []).map(({ name, free, matching }) => html`<option value=${name}>${number(free)} of ${plural(matching, 'node')} free</option>`)}</datalist>
     ${isUsed && loading && !data && html`<${Busy}>Reading the flavors of nova …<//>`}

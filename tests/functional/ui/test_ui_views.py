@@ -216,6 +216,7 @@ def test_power_targets_are_those_of_the_api(look_around):
 def test_why(writing, own):
     page = writing.open('#/why')
     expect(page.get_by_text('Ask for something.')).to_be_visible()
+    page.get_by_text('A flavor or an image as JSON').click()
     page.get_by_label('Flavor', exact=True).fill(json.dumps({'flavor': {'name': 'x', 'extra_specs': FLAVOR}}))
     page.get_by_label('Image', exact=True).fill('trait:CUSTOM_GPU_A100 = required')
     page.get_by_role('button', name='Ask').click()
@@ -271,7 +272,7 @@ def test_without_nova_and_glance(tab):
     tab.expected = ['400']
     page = tab.open(f'#/why?image={{"id": "{IMAGE}"}}')
     expect(page.get_by_role('alert')).to_contain_text('[glance] endpoint_override is not set')
-    page.get_by_label('or a flavor of nova').focus()
+    page.get_by_label('Flavor of nova').focus()
     expect(page.get_by_text('There is no list of flavors')).to_contain_text('[nova] endpoint_override is not set')
 
 

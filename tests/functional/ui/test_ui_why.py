@@ -47,7 +47,7 @@ def look_around(service):
 
 def test_a_flavor_and_an_image_are_picked(tab):
     page = tab.open('#/why')
-    name = page.get_by_label('or a flavor of nova')
+    name = page.get_by_label('Flavor of nova')
     name.focus()
     offered = page.locator('#nova-flavors option')
     expect(offered).to_have_count(1)
@@ -56,9 +56,10 @@ def test_a_flavor_and_an_image_are_picked(tab):
     page.get_by_role('button', name='Ask').click()
     matches = page.get_by_role('status').filter(has_text='of 24 match')
     expect(matches).to_have_text('5 nodes of 24 match')
-    page.get_by_label('or an image of Glance').fill(IMAGE)
+    page.get_by_label('Image of Glance').fill(IMAGE)
     page.get_by_role('button', name='Ask').click()
     expect(matches).to_have_text('1 node of 24 matches')
+    page.get_by_text('A flavor or an image as JSON').click()
     page.get_by_label('Flavor', exact=True).fill('{}')
     page.get_by_role('button', name='Ask').click()
     expect(page.get_by_role('alert')).to_have_text('Enter either a flavor, or the name of one of nova.')
