@@ -28,6 +28,32 @@ export function clauseWords(clause) {
   return `${KINDS[kind] ?? kind} ${value.replaceAll(',', ', ')}`.trim();
 }
 
+const UNMET_KINDS = {
+  required: 'lacks',
+  required_any: 'has none of',
+  forbidden: 'has',
+  exclusive: 'is kept for requests that ask for',
+  resource_class: 'is not of the class',
+};
+const INELIGIBLE = {
+  'provision state': 'is not available',
+  maintenance: 'is in maintenance',
+  instance: 'has an instance',
+  'power state': 'has no known power state',
+  health: 'is not healthy',
+  reserved: 'is reserved',
+  allocated: 'is allocated in Placement',
+  cloud: 'cannot be held in its cloud',
+};
+
+/** Return why a node does not match, in words; clause: one that it does not meet. */
+export function unmetWords(clause) {
+  const [kind, ...rest] = clause.split(':');
+  const value = rest.join(':');
+  if (kind === 'eligible') return INELIGIBLE[value] ?? `not: ${value}`;
+  return kind in UNMET_KINDS ? `${UNMET_KINDS[kind]} ${value.replaceAll(',', ', ')}` : `not: ${clauseWords(clause)}`;
+}
+
 /** Return what a relaxation leaves out, in words. */
 export function withoutWords(drop) {
   return `Without “${drop.map(clauseWords).join('” and “')}”`;

@@ -155,9 +155,11 @@ function baremetal(merged) {
 }
 
 function Chart({ explanation }) {
-  const clauses = [...explanation.clauses].sort((one, other) => other.rejected - one.rejected);
+  const clauses = explanation.clauses.filter(({ rejected }) => rejected).sort((one, other) => other.rejected - one.rejected);
+  const others = explanation.clauses.filter(({ rejected }) => !rejected);
   return html`<${Card} title="What rules out how many nodes">
-    <p class="muted">The strong part of a bar: nodes that only this condition rules out.</p>
+    ${!clauses.length && html`<p>No condition rules out a node.</p>`}
+    ${clauses.length > 0 && html`<p class="muted">The strong part of a bar: nodes that only this condition rules out.</p>
     <div class="chart" role="table" aria-label="Conditions, and the nodes that each rules out">
       <div class="row-of-chart" role="row">
         <span role="columnheader">A node that matches …</span><span role="columnheader" class="bar-head"><span class="visually-hidden">Bar</span></span>
@@ -170,6 +172,8 @@ function Chart({ explanation }) {
           <span role="cell" class="number">${number(each.rejected)}</span><span role="cell" class="number">${number(each.rejected_only)}</span>
         </div>`,
       )}
-    </div>
+    </div>`}
+    ${others.length > 0 && html`<details class="commands"><summary>${plural(others.length, 'condition')} that rule${others.length === 1 ? 's' : ''} out nothing</summary>
+      <ul>${others.map(({ clause }) => html`<li key=${clause}>${clauseWords(clause)}</li>`)}</ul></details>`}
   <//>`;
 }

@@ -1,7 +1,7 @@
 // The nodes that match a request, and those that nearly do.
 import { html } from '../html.js';
 import { Card, NodeLink, Trait } from '../widgets.js';
-import { clauseWords, groupWords } from './clauses.js';
+import { groupWords, unmetWords } from './clauses.js';
 
 /** The most nodes that a request asks for. */
 export const MATCHES = 50;
@@ -27,9 +27,9 @@ export function Matches({ nodes, count }) {
 export function NearMisses({ misses }) {
   return html`<${Card} title="The closest nodes">
     <div class="scroll" tabindex="0" role="region" aria-label="Table of the closest nodes"><table>
-      <thead><tr><th scope="col">Node</th><th scope="col">A match would be a node that …</th></tr></thead>
+      <thead><tr><th scope="col">Node</th><th scope="col">Why it does not match</th></tr></thead>
       <tbody>${misses.slice(0, 10).map(
-        (miss) => html`<tr key=${miss.node}><td class="name"><${NodeLink} uuid=${miss.node} name=${miss.name} /></td><td class="wrap">${miss.rejected_by.map(clauseWords).join('; ')}</td></tr>`,
+        (miss) => html`<tr key=${miss.node}><td class="name"><${NodeLink} uuid=${miss.node} name=${miss.name} /></td><td class="wrap">${miss.rejected_by.map(unmetWords).join('; ')}</td></tr>`,
       )}</tbody>
     </table></div>
   <//>`;
