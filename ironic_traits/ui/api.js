@@ -86,16 +86,23 @@ export async function request(method, path, body, { signal, headers = {} } = {})
     options.body = JSON.stringify(body);
   }
   let response;
+  let text;
   try {
     response = await fetch(url(path), options);
+    text = await response.text();
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     throw new ApiError(0, 'The service does not answer. Check that it runs, and your network; then try again.');
   }
-  const text = await response.text();
-  if (response.ok) return text ? withWarnings(JSON.parse(text), response.headers.get('Warning')) : null;
+  if (response.ok) return text ? withWarnings(documentOf(response.status, text), response.headers.get('Warning')) : null;
   if (response.status === 401 && token && token === session.value?.token) session.expire();
   throw failure(response.status, text);
+}
+
+function documentOf(status, text) {
+  const document = parsed(text);
+  if (document !== undefined) return document;
+  throw new ApiError(status, 'The response is not JSON: something between the browser and the service has answered. Reload the page.');
 }
 
 function withWarnings(document, header) {
@@ -107,17 +114,21 @@ export const get = (path, options) => request('GET', path, undefined, options);
 
 /** Return the ApiError of a response that failed. Its message is that of the Bare Metal API or of the Placement API. */
 function failure(status, text) {
-  let body = {};
-  let message = '';
-  try {
-    body = JSON.parse(text);
-    const inner = typeof body.error_message === 'string' ? JSON.parse(body.error_message) : body.error_message;
-    message = inner?.faultstring ?? inner?.description ?? body.errors?.[0]?.detail ?? '';
-  } catch {
-    message = '';
-  }
+  // The page of a proxy has no message: then it is that of the status.
+  const body = parsed(text) ?? {};
+  const inner = typeof body.error_message === 'string' ? (parsed(body.error_message) ?? body.error_message) : body.error_message;
+  let message = inner?.faultstring ?? inner?.description ?? body.errors?.[0]?.detail ?? (typeof inner === 'string' ? inner : '');
   if (status === 401 && !message) message = 'The service needs a user and a password. Reload the page to enter them.';
   return new ApiError(status, message || `The service answered with status ${status}.`, body);
+}
+
+/** Return the document of a text; undefined if it is not JSON. */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Return a query from its parameters: {name: value, or list of values}. Empty values are left out, except of EMPTIES. */
@@ -138,12 +149,13 @@ export class TooMany extends Error {}
 /** Generate the pages of a list: the items of each. Throws TooMany when there are more than max. */
 export async function* pages(path, key, { max, signal }) {
   let number = 0;
-  while (path) {
-    const page = await get(path, { signal });
+  let next = path;
+  while (next) {
+    const page = await get(next, { signal });
     number += page[key].length;
     if (number > max) throw new TooMany();
     yield page[key];
-    path = page.next ? nextPath(page.next) : null;
+    next = page.next ? nextPath(page.next) : null;
   }
 }
 

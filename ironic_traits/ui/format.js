@@ -14,20 +14,20 @@ const ABSOLUTE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeS
 const NUMBER = new Intl.NumberFormat('en');
 
 /** Return how long ago, or how far ahead, a time is. */
-export function relative(text) {
-  const seconds = (Date.parse(text) - Date.now()) / 1000;
+export function relative(at) {
+  const seconds = (Date.parse(at) - Date.now()) / 1000;
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];
   return RELATIVE.format(Math.trunc(seconds / size), unit);
 }
 
 /** Return a time in the zone of the reader. */
-export function local(text) {
-  return ABSOLUTE.format(new Date(text));
+export function local(at) {
+  return ABSOLUTE.format(new Date(at));
 }
 
 /** Return the exact time in UTC. */
-export function utc(text) {
-  return `${new Date(text).toISOString().replace('T', ' ').replace('Z', '')} UTC`;
+export function utc(at) {
+  return `${new Date(at).toISOString().replace('T', ' ').replace('Z', '')} UTC`;
 }
 
 export function number(value) {

@@ -8,8 +8,8 @@ export const AGAIN = 'ironic-traits.again';
 
 /** Return where the page is: {path: [segment, …], parameters: URLSearchParams}. */
 export function place() {
-  const [path, search = ''] = location.hash.replace(/^#\/?/, '').split('?', 2);
-  return { path: path.split('/').filter(Boolean).map(decoded), parameters: new URLSearchParams(search) };
+  const [path, ...search] = location.hash.replace(/^#\/?/, '').split('?');
+  return { path: path.split('/').filter(Boolean).map(decoded), parameters: new URLSearchParams(search.join('?')) };
 }
 
 /** Return a segment of a path. One that nobody has encoded stays as it is. */

@@ -9,6 +9,8 @@ _PATTERNS = (
     *(f'{folder}/**/*' for folder in ('ironic_traits', 'benchmarks', 'doc/source', 'api-ref/source')),
     'releasenotes/notes/*',
 )
+#: Folders of what others have written.
+_FOREIGN = {'vendor', 'node_modules'}
 #: Git, with a user who may commit.
 GIT = ('git', '-c', 'user.name=Someone', '-c', 'user.email=someone@example.org', '-c', 'init.defaultBranch=main')
 
@@ -36,5 +38,5 @@ def files(suffixes, *patterns):
     for pattern in (*_PATTERNS, *patterns):
         paths = [path for path in CHECKOUT.glob(pattern) if path.is_file() and path.suffix in suffixes]
         assert paths, pattern
-        found |= dict.fromkeys(path for path in paths if 'vendor' not in path.parts)
+        found |= dict.fromkeys(path for path in paths if not _FOREIGN & set(path.parts))
     return sorted(found)

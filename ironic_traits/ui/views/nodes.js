@@ -261,8 +261,8 @@ function Heading({ name, parameters }) {
   const isKey = parameters.get('sort_key') === name;
   const descending = parameters.get('sort_dir') === 'desc';
   const target = changed(parameters, { sort_key: name, sort_dir: isKey && !descending ? 'desc' : '' });
-  const order = isKey ? (descending ? 'descending' : 'ascending') : undefined;
-  return html`<th scope="col" role="columnheader" aria-sort=${order}>
+  const sorting = isKey ? (descending ? 'descending' : 'ascending') : undefined;
+  return html`<th scope="col" role="columnheader" aria-sort=${sorting}>
     <a href=${link(['nodes'], target)}>${label}<span class="order" aria-hidden="true">${isKey ? (descending ? ' ↓' : ' ↑') : ' ↕'}</span></a>
   </th>`;
 }

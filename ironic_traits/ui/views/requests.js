@@ -4,7 +4,7 @@
 export function flavorOf(text) {
   const document = parsed(text, 'flavor');
   if (!document) return null;
-  const flavor = document.flavor ?? document;
+  const flavor = checked(document.flavor ?? document, 'flavor');
   return { extra_specs: strings(flavor.extra_specs ?? dictionary(flavor.properties) ?? flavor) };
 }
 
@@ -12,7 +12,7 @@ export function flavorOf(text) {
 export function imageOf(text) {
   const document = parsed(text, 'image');
   if (!document) return null;
-  const image = document.image ?? document;
+  const image = checked(document.image ?? document, 'image');
   if (Object.keys(image).join() === 'id') return { id: String(image.id) };
   return { properties: strings(dictionary(image.properties) ?? image) };
 }
@@ -38,7 +38,7 @@ export function listOf(text, what, key) {
   try {
     document = JSON.parse(text);
   } catch (error) {
-    throw new Error(`The ${what} are not JSON: ${error.message}`);
+    throw new Error(`The ${what} are not JSON: ${error.message}`, { cause: error });
   }
   const isObject = (value) => value && typeof value === 'object' && !Array.isArray(value);
   if (isObject(document)) return Object.entries(document).map(([name, value]) => ({ name, [key]: value }));
@@ -60,8 +60,13 @@ function parsed(text, what) {
   try {
     document = JSON.parse(trimmed);
   } catch (error) {
-    throw new Error(`The ${what} is not JSON: ${error.message}. Lines like trait:HW_CPU_X86_VMX=required work, too.`);
+    throw new Error(`The ${what} is not JSON: ${error.message}. Lines like trait:HW_CPU_X86_VMX=required work, too.`, { cause: error });
   }
+  return checked(document, what);
+}
+
+/** Return a document that is an object. Throws Error with a sentence for people. */
+function checked(document, what) {
   if (!document || typeof document !== 'object' || Array.isArray(document)) throw new Error(`The ${what} must be a JSON object.`);
   return document;
 }

@@ -56,7 +56,7 @@ function draftOf(form) {
   try {
     return text ? [JSON.parse(text)].flat() : [];
   } catch (error) {
-    throw new Error(`The draft is not JSON: ${error.message}`);
+    throw new Error(`The draft is not JSON: ${error.message}`, { cause: error });
   }
 }
 
@@ -117,9 +117,9 @@ function Preview({ onCreate }) {
   const [creation, created, forget] = useAction(() => create(draftOf(new FormData(form.current)), onCreate));
   const [progress, setProgress] = useState(null);
   const { begin, cancel } = useCancel();
-  const [run, state, reset] = useAction((form) => {
+  const [run, state, reset] = useAction((values) => {
     setProgress(null);
-    return previewOf(bodyOf(form), begin(), setProgress);
+    return previewOf(bodyOf(values), begin(), setProgress);
   });
   const stop = () => {
     cancel();
