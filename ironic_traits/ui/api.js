@@ -8,14 +8,32 @@ export const PLACEMENT_VERSION = '1.39';
 const KEY = 'ironic-traits.session';
 /** The URL of the service: the page is at ui/ below it. */
 const BASE = new URL('..', location.href.replace(/#.*/, '')).href.replace(/\/$/, '');
-/** Parameters whose empty value is a filter: the fields with a facet. views/filters.js fills it when the page starts. */
+/**
+ * Parameters whose empty value is a filter: the fields with a facet. views/filters.js fills it when the page starts.
+ *
+ * @type {Set<string>}
+ */
 export const EMPTIES = new Set();
-/** How the service authenticates, as its /ui/login says. */
+/**
+ * How the service authenticates, as its /ui/login says.
+ *
+ * @type {{strategy: string | null}}
+ */
 export const service = { strategy: null };
+/** @typedef {(message: string | null) => void} Listener gets why a session has ended, if there is something to say. */
+/** @type {Set<Listener>} */
 const listeners = new Set();
+
+/** @typedef {{token: string, expires_at?: string, user?: string, project?: string, system?: boolean, roles?: string[]}} Session */
+/** @typedef {Record<string, unknown>} Values {name: value, or list of values}. */
 
 /** An error response, or none: status is 0 if the service does not answer. */
 export class ApiError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} message
+   * @param {any} body
+   */
   constructor(status, message, body = {}) {
     super(message);
     this.status = status;
@@ -26,6 +44,10 @@ export class ApiError extends Error {
 /** The session of this tab: {token, expires_at, user, project, system, roles}; null without one. */
 export const session = {
   value: read(),
+  /**
+   * @param {Session | null} value
+   * @param {string | null} message
+   */
   set(value, message = null) {
     this.value = value;
     try {
@@ -39,6 +61,11 @@ export const session = {
   expire() {
     this.set(null, 'Your session has ended. Log in again to go on where you were.');
   },
+  /**
+   * Return the function that ends it.
+   *
+   * @param {Listener} listener
+   */
   listen(listener) {
     listeners.add(listener);
     return () => listeners.delete(listener);
@@ -50,18 +77,27 @@ export function isOperator() {
   return service.strategy === 'noauth' || Boolean(session.value?.system);
 }
 
+/** @returns {Session | null} */
 function read() {
   try {
-    return JSON.parse(sessionStorage.getItem(KEY));
+    return JSON.parse(sessionStorage.getItem(KEY) ?? 'null');
   } catch {
     return null;
   }
 }
 
-/** The sentences of the header Warning, of the documents whose responses had one: {document: [sentence, …]}. */
+/**
+ * The sentences of the header Warning, of the documents whose responses had one: {document: [sentence, …]}.
+ *
+ * @type {WeakMap<object, string[]>}
+ */
 export const warnings = new WeakMap();
 
-/** Return the URL of a path of the API. */
+/**
+ * Return the URL of a path of the API.
+ *
+ * @param {string} path
+ */
 export function url(path) {
   return BASE + path;
 }
@@ -70,9 +106,16 @@ export function url(path) {
  * Send a request, and return the document of the response; null if it has no body.
  *
  * Throws ApiError.
+ *
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @param {{signal?: AbortSignal, headers?: Record<string, string>}} [options]
+ * @returns {Promise<any>}
  */
 export async function request(method, path, body, { signal, headers = {} } = {}) {
   const token = session.value?.token;
+  /** @type {RequestInit & {headers: Record<string, string>}} */
   const options = {
     method,
     signal,
@@ -99,20 +142,38 @@ export async function request(method, path, body, { signal, headers = {} } = {})
   throw failure(response.status, text);
 }
 
+/**
+ * @param {number} status
+ * @param {string} text
+ * @returns {any}
+ */
 function documentOf(status, text) {
   const document = parsed(text);
   if (document !== undefined) return document;
   throw new ApiError(status, 'The response is not JSON: something between the browser and the service has answered. Reload the page.');
 }
 
+/**
+ * @param {any} document
+ * @param {string | null} header
+ */
 function withWarnings(document, header) {
   if (header) warnings.set(document, [...header.matchAll(/"([^"]*)"/g)].map((match) => match[1]));
   return document;
 }
 
+/**
+ * @param {string} path
+ * @param {Parameters<typeof request>[3]} [options]
+ */
 export const get = (path, options) => request('GET', path, undefined, options);
 
-/** Return the ApiError of a response that failed. Its message is that of the Bare Metal API or of the Placement API. */
+/**
+ * Return the ApiError of a response that failed. Its message is that of the Bare Metal API or of the Placement API.
+ *
+ * @param {number} status
+ * @param {string} text
+ */
 function failure(status, text) {
   // The page of a proxy has no message: then it is that of the status.
   const body = parsed(text) ?? {};
@@ -122,7 +183,12 @@ function failure(status, text) {
   return new ApiError(status, message || `The service answered with status ${status}.`, body);
 }
 
-/** Return the document of a text; undefined if it is not JSON. */
+/**
+ * Return the document of a text; undefined if it is not JSON.
+ *
+ * @param {string} text
+ * @returns {any}
+ */
 function parsed(text) {
   try {
     return JSON.parse(text);
@@ -131,12 +197,16 @@ function parsed(text) {
   }
 }
 
-/** Return a query from its parameters: {name: value, or list of values}. Empty values are left out, except of EMPTIES. */
+/**
+ * Return a query from its parameters. Empty values are left out, except of EMPTIES.
+ *
+ * @param {Values} parameters
+ */
 export function query(parameters) {
   const pairs = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
     for (const each of Array.isArray(value) ? value : [value]) {
-      if (each !== undefined && each !== null && (each !== '' || EMPTIES.has(name))) pairs.append(name, each);
+      if (each !== undefined && each !== null && (each !== '' || EMPTIES.has(name))) pairs.append(name, String(each));
     }
   }
   const text = pairs.toString().replaceAll('%2C', ',').replaceAll('%3A', ':');
@@ -146,9 +216,16 @@ export function query(parameters) {
 /** A list is longer than the caller wants. */
 export class TooMany extends Error {}
 
-/** Generate the pages of a list: the items of each. Throws TooMany when there are more than max. */
+/**
+ * Generate the pages of a list: the items of each. Throws TooMany when there are more than max.
+ *
+ * @param {string} path
+ * @param {string} key
+ * @param {{max: number, signal?: AbortSignal}} options
+ */
 export async function* pages(path, key, { max, signal }) {
   let number = 0;
+  /** @type {string | null} */
   let next = path;
   while (next) {
     const page = await get(next, { signal });
@@ -159,7 +236,11 @@ export async function* pages(path, key, { max, signal }) {
   }
 }
 
-/** Return the path of a link to the next page. The host of the link may differ behind a proxy. */
+/**
+ * Return the path of a link to the next page. The host of the link may differ behind a proxy.
+ *
+ * @param {string} link
+ */
 export function nextPath(link) {
   const { pathname, search } = new URL(link);
   return pathname.slice(pathname.indexOf('/v1/')) + search;

@@ -8,9 +8,16 @@ import { useCallback, useEffect, useRef, useState } from './vendor/hooks.js';
  * load gets an AbortSignal. Returns {data, turn, error, loading, isStale, reload}. Each reload has a higher turn, and
  * turn is that of the data. Data of the last key stay until the new data come, so that tables do not flicker; isStale
  * says so. If a reload of the same key fails, the data stay beside the error.
+ *
+ * @typedef {{data?: any, turn?: number, error?: any, loading: boolean}} Loaded
+ *
+ * @param {string | null} key null loads nothing.
+ * @param {(signal: AbortSignal) => Promise<any>} load
+ * @param {unknown} version
+ * @returns {Loaded & {isStale: boolean, reload: () => void}}
  */
 export function useData(key, load, version = null) {
-  const [state, setState] = useState({ loading: true });
+  const [state, setState] = useState(/** @type {Loaded & {key?: string}} */ ({ loading: true }));
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     if (key === null) {
@@ -42,14 +49,20 @@ const REFUSALS = [400, 404, 409];
  *
  * After a refusal, onRefusal loads again what the page shows. The error stays. What an action returns after a reset,
  * or after a later run has begun, is not shown.
+ *
+ * @typedef {{error?: any, running?: boolean, result?: any, done?: boolean}} Run
+ *
+ * @param {(...values: any[]) => unknown} action
+ * @param {(() => void) | null} onRefusal
+ * @returns {[(...values: any[]) => Promise<any>, Run, () => void]}
  */
 export function useAction(action, onRefusal = null) {
-  const [state, setState] = useState({});
+  const [state, setState] = useState(/** @type {Run} */ ({}));
   const latest = useRef(0);
-  const run = async (...values) => {
+  const run = async (/** @type {any[]} */ ...values) => {
     latest.current += 1;
     const number = latest.current;
-    const show = (next) => number === latest.current && setState(next);
+    const show = (/** @type {Run} */ next) => number === latest.current && setState(next);
     show({ running: true });
     try {
       const result = await action(...values);
@@ -70,13 +83,14 @@ export function useAction(action, onRefusal = null) {
 
 /** Return {begin, cancel}: begin returns the AbortSignal of a long action. The end of the view cancels it, too. */
 export function useCancel() {
-  const abort = useRef(null);
+  const abort = useRef(/** @type {AbortController | null} */ (null));
   const cancel = () => abort.current?.abort();
   useEffect(() => cancel, []);
   return {
     begin() {
-      abort.current = new AbortController();
-      return abort.current.signal;
+      const begun = new AbortController();
+      abort.current = begun;
+      return begun.signal;
     },
     cancel,
   };

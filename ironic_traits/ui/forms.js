@@ -6,21 +6,28 @@ import { useLayoutEffect, useRef } from './vendor/hooks.js';
  *
  * The form stays the same when the parameters change, so that it keeps the focus.
  *
- * @param names names of the fields, which are those of the parameters.
+ * @param {string[]} names names of the fields, which are those of the parameters.
+ * @param {URLSearchParams} parameters
  */
 export function useFields(names, parameters) {
-  const form = useRef(null);
+  const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const values = names.map((name) => parameters.get(name) ?? '');
   useLayoutEffect(() => {
     names.forEach((name, index) => {
-      form.current.elements[name].value = values[index];
+      const field = form.current?.elements.namedItem(name);
+      if (field && 'value' in field) field.value = values[index];
     });
   }, [JSON.stringify(values)]);
   return form;
 }
 
-/** Return the values of fields of a form: {name: text}; null for an empty one, which the URL leaves out. */
+/**
+ * Return the values of fields of a form: {name: text}; null for an empty one, which the URL leaves out.
+ *
+ * @param {HTMLFormElement} form
+ * @param {string[]} names
+ */
 export function fieldsOf(form, names) {
   const values = new FormData(form);
-  return Object.fromEntries(names.map((name) => [name, values.get(name).trim() || null]));
+  return Object.fromEntries(names.map((name) => [name, String(values.get(name) ?? '').trim() || null]));
 }

@@ -62,7 +62,7 @@ function Password() {
 
 function Token() {
   const [login, state] = useAction(async (form) => {
-    const token = new FormData(form).get('token').trim();
+    const token = String(new FormData(form).get('token')).trim();
     try {
       await request('GET', '/v1/nodes?limit=1&fields=uuid', undefined, { headers: { 'X-Auth-Token': token } });
     } catch (error) {

@@ -3,6 +3,8 @@
 import { query } from './api.js';
 import { useLayoutEffect, useState } from './vendor/hooks.js';
 
+/** @import { Values } from './api.js' */
+
 /** The event of the window when the user goes to the present place: what it shows is loaded again. */
 export const AGAIN = 'ironic-traits.again';
 
@@ -12,7 +14,11 @@ export function place() {
   return { path: path.split('/').filter(Boolean).map(decoded), parameters: new URLSearchParams(search.join('?')) };
 }
 
-/** Return a segment of a path. One that nobody has encoded stays as it is. */
+/**
+ * Return a segment of a path. One that nobody has encoded stays as it is.
+ *
+ * @param {string} segment
+ */
 function decoded(segment) {
   try {
     return decodeURIComponent(segment);
@@ -21,10 +27,18 @@ function decoded(segment) {
   }
 }
 
-/** {view: its last place, without that of a single object}. */
+/**
+ * {view: its last place, without that of a single object}.
+ *
+ * @type {Record<string, string>}
+ */
 const visited = {};
 
-/** Return the link to the last place of a view in this tab: a list with its filters. */
+/**
+ * Return the link to the last place of a view in this tab: a list with its filters.
+ *
+ * @param {string} view
+ */
 export function placeOf(view) {
   return visited[view] ?? link([view]);
 }
@@ -42,12 +56,22 @@ export function usePlace() {
   return current;
 }
 
-/** Return the link to a place; parameters: {name: value, or list of values}. */
+/**
+ * Return the link to a place.
+ *
+ * @param {string[]} path
+ * @param {Values} parameters
+ */
 export function link(path, parameters = {}) {
   return `#/${path.map(encodeURIComponent).join('/')}${query(parameters)}`;
 }
 
-/** Go to a place; load its data again if it is the present one. With replace, the browser's "back" skips this one. */
+/**
+ * Go to a place; load its data again if it is the present one. With replace, the browser's "back" skips this one.
+ *
+ * @param {string[]} path
+ * @param {Values} parameters
+ */
 export function go(path, parameters, { replace = false } = {}) {
   const target = link(path, parameters);
   if (target === location.hash) dispatchEvent(new Event(AGAIN));

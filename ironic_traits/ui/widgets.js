@@ -51,6 +51,7 @@ export function Card({ title, actions, children, wide = false, level = 2 }) {
   </section>`;
 }
 
+/** @type {[RegExp, string][]} */
 const STATES = [
   [/failed$|^error$/, 'bad'],
   [/^available$/, 'good'],

@@ -1,5 +1,6 @@
 // The clauses of a request, in words.
 
+/** @type {Record<string, string>} */
 const KINDS = {
   required: 'has the trait',
   required_any: 'has one of',
@@ -9,6 +10,7 @@ const KINDS = {
   expect: 'is what the rule expects:',
   topology: 'is in one group of',
 };
+/** @type {Record<string, string>} */
 const ELIGIBLE = {
   'provision state': 'is available',
   maintenance: 'is not in maintenance',
@@ -20,7 +22,11 @@ const ELIGIBLE = {
   cloud: 'can be held in its cloud',
 };
 
-/** Return a clause in words. */
+/**
+ * Return a clause in words.
+ *
+ * @param {string} clause
+ */
 export function clauseWords(clause) {
   const [kind, ...rest] = clause.split(':');
   const value = rest.join(':');
@@ -28,6 +34,7 @@ export function clauseWords(clause) {
   return `${KINDS[kind] ?? kind} ${value.replaceAll(',', ', ')}`.trim();
 }
 
+/** @type {Record<string, string>} */
 const UNMET_KINDS = {
   required: 'lacks',
   required_any: 'has none of',
@@ -35,6 +42,7 @@ const UNMET_KINDS = {
   exclusive: 'is kept for requests that ask for',
   resource_class: 'is not of the class',
 };
+/** @type {Record<string, string>} */
 const INELIGIBLE = {
   'provision state': 'is not available',
   maintenance: 'is in maintenance',
@@ -46,7 +54,11 @@ const INELIGIBLE = {
   cloud: 'cannot be held in its cloud',
 };
 
-/** Return why a node does not match, in words; clause: one that it does not meet. */
+/**
+ * Return why a node does not match, in words.
+ *
+ * @param {string} clause one that it does not meet.
+ */
 export function unmetWords(clause) {
   const [kind, ...rest] = clause.split(':');
   const value = rest.join(':');
@@ -54,12 +66,20 @@ export function unmetWords(clause) {
   return kind in UNMET_KINDS ? `${UNMET_KINDS[kind]} ${value.replaceAll(',', ', ')}` : `not: ${clauseWords(clause)}`;
 }
 
-/** Return what a relaxation leaves out, in words. */
+/**
+ * Return what a relaxation leaves out, in words.
+ *
+ * @param {string[]} drop
+ */
 export function withoutWords(drop) {
   return `Without “${drop.map(clauseWords).join('” and “')}”`;
 }
 
-/** Return the name of a group; groups: {key: value}. Without a key, the nodes are chosen from all groups. */
+/**
+ * Return the name of a group; groups: {key: value}. Without a key, the nodes are chosen from all groups.
+ *
+ * @param {Record<string, string>} groups
+ */
 export function groupWords(groups) {
   const names = Object.entries(groups).map(([key, value]) => (key.startsWith('trait:') ? value : `${key.split('/').pop()} ${value}`));
   return names.join(' with ') || 'The best choice';

@@ -1,31 +1,66 @@
 // The filters of the list of nodes, as they are in the URL of the page and in requests.
 import { EMPTIES } from '../api.js';
 
-/** The columns: {field: {label, is_facet, is_selectable, is_sortable}}. The service has the table of fields. */
+/** @import { Values } from '../api.js' */
+
+/** @typedef {{label: string, is_facet: boolean, is_selectable: boolean, is_sortable: boolean}} Column */
+/**
+ * The columns: {field: Column}. The service has the table of fields.
+ *
+ * @type {Record<string, Column>}
+ */
 export const COLUMNS = {};
-/** Fields with a facet: {filter: label}. */
+/**
+ * Fields with a facet: {filter: label}.
+ *
+ * @type {Record<string, string>}
+ */
 export const FIELDS = {};
-/** Filters by yes or no: {filter: [words for true, words for false]}. */
+/**
+ * Filters by yes or no: {filter: [words for true, words for false]}.
+ *
+ * @type {Record<string, [string, string]>}
+ */
 export const FLAGS = {};
-/** The trait filters: {filter: words}. */
+/**
+ * The trait filters: {filter: words}.
+ *
+ * @type {Record<string, string>}
+ */
 export const TRAIT_FILTERS = {
   traits: 'all of',
   'traits-any': 'any of',
   'not-traits-any': 'none of',
   'not-traits': 'not all of',
 };
-/** Other filters: {filter: label}. */
+/**
+ * Other filters: {filter: label}.
+ *
+ * @type {Record<string, string>}
+ */
 const OTHERS = { search: 'Search', sharded: 'Shard', 'trait-source': 'Trait source', without: '' };
-/** Fields whose null has a filter of its own: {field: [filter, value]}. The filter "without" has the others. */
+/**
+ * Fields whose null has a filter of its own: {field: [filter, value]}. The filter "without" has the others.
+ *
+ * @type {Record<string, [string, string]>}
+ */
 const NULLS = { shard: ['sharded', 'false'], origin: ['origin', ''] };
-/** Filters of several values that each have a chip: {filter: function from the value to the texts of the chip}. */
+/**
+ * Filters of several values that each have a chip: {filter: function from the value to the texts of the chip}.
+ *
+ * @type {Record<string, (value: string) => {words: string, text: string}>}
+ */
 const SINGLE = {
   traits: (text) => ({ words: 'has', text }),
   'not-traits-any': (text) => ({ words: 'lacks', text }),
   without: (field) => ({ words: FIELDS[field] ?? field, text: '(none)' }),
 };
 
-/** Fill the tables above from /ui/login, when the page starts. */
+/**
+ * Fill the tables above from /ui/login, when the page starts.
+ *
+ * @param {{columns: typeof COLUMNS, flags: typeof FLAGS}} tables
+ */
 export function fill({ columns, flags }) {
   Object.assign(COLUMNS, columns);
   Object.assign(FLAGS, flags);
@@ -36,24 +71,44 @@ export function fill({ columns, flags }) {
   }
 }
 
-const isFilter = (name) => [OTHERS, FIELDS, FLAGS, TRAIT_FILTERS].some((filters) => Object.hasOwn(filters, name));
+const isFilter = (/** @type {string} */ name) => [OTHERS, FIELDS, FLAGS, TRAIT_FILTERS].some((filters) => Object.hasOwn(filters, name));
 
-/** Return all parameters of a place: {name: [value, …]}. */
+/**
+ * Return all parameters of a place: {name: [value, …]}.
+ *
+ * @param {URLSearchParams} parameters
+ */
 export function all(parameters) {
   return Object.fromEntries([...new Set(parameters.keys())].map((name) => [name, parameters.getAll(name)]));
 }
 
-/** Return the filters in the parameters: {name: [value, …]}. */
+/**
+ * Return the filters in the parameters: {name: [value, …]}.
+ *
+ * @param {URLSearchParams} parameters
+ */
 export function filtersOf(parameters) {
   return Object.fromEntries(Object.entries(all(parameters)).filter(([name]) => isFilter(name)));
 }
 
-/** Return the parameters with changes, on the first page. */
+/**
+ * Return the parameters with changes, on the first page.
+ *
+ * @param {URLSearchParams} parameters
+ * @param {Values} changes
+ * @returns {Values}
+ */
 export function changed(parameters, changes) {
   return { ...all(parameters), marker: '', ...changes };
 }
 
-/** Return the parameters with a trait added to a trait filter. */
+/**
+ * Return the parameters with a trait added to a trait filter.
+ *
+ * @param {URLSearchParams} parameters
+ * @param {string} kind
+ * @param {string} name
+ */
 export function withTrait(parameters, kind, name) {
   const values = parameters.getAll(kind);
   const names = new Set((values[0] ?? '').split(',').filter(Boolean));
@@ -61,29 +116,45 @@ export function withTrait(parameters, kind, name) {
   return changed(parameters, { [kind]: [[...names].join(','), ...values.slice(1)] });
 }
 
-/** Return the parameters with a filter for nodes whose field is null. */
+/**
+ * Return the parameters with a filter for nodes whose field is null.
+ *
+ * @param {URLSearchParams} parameters
+ * @param {string} field
+ */
 export function withoutField(parameters, field) {
   if (field in NULLS) return changed(parameters, Object.fromEntries([NULLS[field]]));
   return changed(parameters, { without: [...new Set([...fieldsWithout(parameters), field])].join(',') });
 }
 
-/** Whether the filters select nodes whose field is null. */
+/**
+ * Whether the filters select nodes whose field is null.
+ *
+ * @param {URLSearchParams} parameters
+ * @param {string} field
+ */
 export function isWithout(parameters, field) {
   const [filter, value] = NULLS[field] ?? [];
   return filter ? parameters.get(filter) === value : fieldsWithout(parameters).includes(field);
 }
 
+/** @param {URLSearchParams} parameters */
 function fieldsWithout(parameters) {
   return parameters.getAll('without').flatMap((names) => names.split(',')).filter(Boolean);
 }
 
-/** Return the chips of the filters: [{kind, words, name, without: parameters}, …]. */
+/**
+ * Return the chips of the filters: [{name, words, text, without: parameters}, …].
+ *
+ * @param {URLSearchParams} parameters
+ */
 export function chips(parameters) {
+  /** @type {{name: string, words: string, text: string, without: Values}[]} */
   const result = [];
   for (const [name, values] of Object.entries(filtersOf(parameters))) {
     values.forEach((value, index) => {
       const others = values.filter((_, each) => each !== index);
-      const drop = (rest) => changed(parameters, { [name]: rest ? [rest, ...others] : others });
+      const drop = (/** @type {string} */ rest) => changed(parameters, { [name]: rest ? [rest, ...others] : others });
       if (name in SINGLE) {
         for (const one of value.split(',')) {
           const rest = value.split(',').filter((each) => each !== one).join(',');
@@ -103,14 +174,22 @@ export function chips(parameters) {
   return result;
 }
 
-/** The options of "baremetal node list" for yes and no: {filter: [for true, for false]}. */
+/**
+ * The options of "baremetal node list" for yes and no: {filter: [for true, for false]}.
+ *
+ * @type {Record<string, [string, string]>}
+ */
 const FLAG_OPTIONS = {
   maintenance: ['--maintenance', '--no-maintenance'],
   associated: ['--associated', '--unassociated'],
   retired: ['--retired', '--no-retired'],
   sharded: ['--sharded', '--unsharded'],
 };
-/** Those that take values, joined by commas: {filter: option}. */
+/**
+ * Those that take values, joined by commas: {filter: option}.
+ *
+ * @type {Record<string, string>}
+ */
 const LIST_OPTIONS = {
   traits: '--trait',
   'traits-any': '--trait-any',
@@ -120,8 +199,13 @@ const LIST_OPTIONS = {
 };
 const OPTIONS = ['provision_state', 'resource_class', 'owner', 'lessee', 'conductor_group', 'driver', 'trait-source', 'without'];
 
-/** Return the options of "baremetal node list" for the filters; null if it has no option for one of them. */
+/**
+ * Return the options of "baremetal node list" for the filters; null if it has no option for one of them.
+ *
+ * @param {Record<string, string[]>} filters
+ */
 export function options(filters) {
+  /** @type {string[]} */
   const result = [];
   for (const [name, values] of Object.entries(filters)) {
     // It can repeat none of them as a query can.

@@ -82,7 +82,11 @@ function Ports({ node }) {
   <//>`;
 }
 
-/** Return the switch and the port of a local link connection. */
+/**
+ * Return the switch and the port of a local link connection.
+ *
+ * @param {Record<string, unknown>} connection
+ */
 function switchOf({ switch_info: name, switch_id: address, port_id: port } = {}) {
   return [name || address, port].filter(Boolean).map(text).join(' · ') || '–';
 }

@@ -18,7 +18,7 @@ export function Reservation({ node, onChange }) {
     const form = new FormData(event.target);
     run('POST', '/v1/reservations', {
       node_uuid: [node.uuid],
-      instance_uuid: form.get('instance').trim() || randomUuid(),
+      instance_uuid: String(form.get('instance')).trim() || randomUuid(),
       expires_in: Number(form.get('minutes')) * 60,
     });
   };

@@ -17,7 +17,7 @@ export function Timeline({ node, at, turn }) {
   const { data, error, loading, reload } = useData(node.uuid, (signal) => load(node.uuid, count, signal), `${count} ${turn}`);
   const show = (event) => {
     event.preventDefault();
-    const moment = new FormData(event.target).get('at');
+    const moment = String(new FormData(event.target).get('at'));
     if (moment) go(['nodes', node.uuid], { at: new Date(moment).toISOString() });
   };
   return html`<${Card} title="Timeline">

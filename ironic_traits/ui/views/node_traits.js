@@ -67,7 +67,7 @@ function Edit({ node, names, onRefusal, onDone, onCancel }) {
   };
   const add = (event) => {
     event.preventDefault();
-    const words = namesIn(new FormData(event.target).get('trait'));
+    const words = namesIn(String(new FormData(event.target).get('trait')));
     change(() => {
       setRemoved(removed.filter((each) => !words.includes(each)));
       setAdded([...new Set([...added, ...words.filter((each) => !names.includes(each))])]);

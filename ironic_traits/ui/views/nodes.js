@@ -129,8 +129,8 @@ function AddTrait({ parameters }) {
   const submit = (event) => {
     event.preventDefault();
     const form = new FormData(event.target);
-    const list = namesIn(form.get('names'));
-    const kind = form.get('kind');
+    const list = namesIn(String(form.get('names')));
+    const kind = String(form.get('kind'));
     if (!list.length) return;
     const merged = list.reduce(
       (current, name) => new URLSearchParams(link([], withTrait(current, kind, name)).split('?')[1] ?? ''),
@@ -184,7 +184,7 @@ function Columns({ columns, parameters }) {
 
 /** Downloads of all nodes of a list; total: how many there are, if that is known. */
 function Download({ path, columns, filters, total }) {
-  const [progress, setProgress] = useState({});
+  const [progress, setProgress] = useState({ done: 0, total: undefined });
   const { begin, cancel } = useCancel();
   const [run, state, reset] = useAction(async (kind) => {
     if (total > MAX_DOWNLOAD) throw new TooMany();
@@ -200,7 +200,7 @@ function Download({ path, columns, filters, total }) {
     file.save();
   });
   if (state.running) {
-    const { done = 0, total: whole } = progress;
+    const { done, total: whole } = progress;
     return html`<progress max=${whole || 1} value=${whole ? done : undefined} aria-label="Download"></progress>
       <span role="status">${number(done)}${whole === undefined ? '' : ` of ${number(whole)}`} nodes …</span>
       <button type="button" onClick=${cancel}>Cancel</button>`;

@@ -1,14 +1,24 @@
 // Flavors and images as people have them: as JSON of several tools, or as lines with key=value.
 
-/** Return {extra_specs} of a text; null for an empty one. Throws Error with a sentence for people. */
+/** @typedef {Record<string, unknown>} Document */
+
+/**
+ * Return {extra_specs} of a text; null for an empty one. Throws Error with a sentence for people.
+ *
+ * @param {string} text
+ */
 export function flavorOf(text) {
   const document = parsed(text, 'flavor');
   if (!document) return null;
   const flavor = checked(document.flavor ?? document, 'flavor');
-  return { extra_specs: strings(flavor.extra_specs ?? dictionary(flavor.properties) ?? flavor) };
+  return { extra_specs: strings(dictionary(flavor.extra_specs) ?? dictionary(flavor.properties) ?? flavor) };
 }
 
-/** Return {properties} of a text, or {id} if it has only an id; null for an empty one. Throws Error with a sentence for people. */
+/**
+ * Return {properties} of a text, or {id} if it has only an id; null for an empty one. Throws Error with a sentence for people.
+ *
+ * @param {string} text
+ */
 export function imageOf(text) {
   const document = parsed(text, 'image');
   if (!document) return null;
@@ -17,7 +27,12 @@ export function imageOf(text) {
   return { properties: strings(dictionary(image.properties) ?? image) };
 }
 
-/** Return a value as an object, or undefined. "openstack … show" may print one as text: a='b', c='d'. */
+/**
+ * Return a value as an object, or undefined. "openstack … show" may print one as text: a='b', c='d'.
+ *
+ * @param {unknown} value
+ * @returns {object | undefined}
+ */
 function dictionary(value) {
   if (typeof value === 'string') {
     return Object.fromEntries([...value.matchAll(/([^\s,=']+)='([^']*)'/g)].map(([, name, text]) => [name, text]));
@@ -30,7 +45,10 @@ function dictionary(value) {
  *
  * The text is an object {name: value of the key}, or a list. Throws Error with a sentence for people.
  *
- * @param key extra_specs or properties.
+ * @param {string} text
+ * @param {string} what
+ * @param {'extra_specs' | 'properties'} key
+ * @returns {Document[] | null}
  */
 export function listOf(text, what, key) {
   if (!text.trim()) return null;
@@ -40,7 +58,7 @@ export function listOf(text, what, key) {
   } catch (error) {
     throw new Error(`The ${what} are not JSON: ${error.message}`, { cause: error });
   }
-  const isObject = (value) => value && typeof value === 'object' && !Array.isArray(value);
+  const isObject = (/** @type {unknown} */ value) => value && typeof value === 'object' && !Array.isArray(value);
   if (isObject(document)) return Object.entries(document).map(([name, value]) => ({ name, [key]: value }));
   if (!Array.isArray(document) || !document.every(isObject)) {
     throw new Error(`The ${what} must be a JSON object, or a list of objects.`);
@@ -48,13 +66,18 @@ export function listOf(text, what, key) {
   return document.map((each) => (key in each ? { name: each.name, [key]: each[key] } : each));
 }
 
+/**
+ * @param {string} text
+ * @param {string} what
+ * @returns {Document | null}
+ */
 function parsed(text, what) {
   const trimmed = text.trim();
   if (!trimmed) return null;
   if (!trimmed.startsWith('{')) {
     const lines = trimmed.split('\n').map((line) => line.trim()).filter(Boolean);
     const pairs = lines.map((line) => /^([^=\s]+)\s*=\s*(\S.*)$/.exec(line));
-    if (pairs.every(Boolean)) return Object.fromEntries(pairs.map(([, name, value]) => [name, value]));
+    if (pairs.every(Boolean)) return Object.fromEntries(pairs.map((pair) => pair?.slice(1) ?? []));
   }
   let document;
   try {
@@ -65,13 +88,23 @@ function parsed(text, what) {
   return checked(document, what);
 }
 
-/** Return a document that is an object. Throws Error with a sentence for people. */
+/**
+ * Return a document that is an object. Throws Error with a sentence for people.
+ *
+ * @param {any} document
+ * @param {string} what
+ * @returns {Document}
+ */
 function checked(document, what) {
   if (!document || typeof document !== 'object' || Array.isArray(document)) throw new Error(`The ${what} must be a JSON object.`);
   return document;
 }
 
-/** Return the entries that the service reads: traits and resources, as strings. */
+/**
+ * Return the entries that the service reads: traits and resources, as strings.
+ *
+ * @param {object} values
+ */
 function strings(values) {
   const entries = Object.entries(values).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value));
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));

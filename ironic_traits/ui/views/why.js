@@ -25,6 +25,7 @@ const EXAMPLE = `{
 /** Return the body of POST /v1/matches for the parameters; throws Error with a sentence for people. */
 function bodyOf(parameters) {
   const text = (name) => (parameters.get(name) ?? '').trim();
+  /** @type {Record<string, unknown>} */
   const body = topologyOf(text);
   if (text('flavor') && text('flavor_name')) throw new Error('Enter either a flavor, or the name of one of nova.');
   if (text('image') && text('image_id')) throw new Error('Enter either an image, or the id of one in Glance.');

@@ -53,7 +53,12 @@ function normalized(name) {
   return `CUSTOM_${name.replaceAll(/[^A-Za-z0-9]+/g, '_').toUpperCase()}`;
 }
 
-/** Return the filters of the list of nodes for requirements; names: the classes of nodes that the required one may mean. */
+/**
+ * Return the filters of the list of nodes for requirements.
+ *
+ * @param {{required?: string[], required_any?: string[][], forbidden?: string[], resource_class?: string}} requirements
+ * @param {string[]} names the classes of nodes that the required one may mean.
+ */
 function filters({ required = [], required_any = [], forbidden = [], resource_class }, names) {
   return {
     traits: required.join(','),

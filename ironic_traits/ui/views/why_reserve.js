@@ -26,7 +26,7 @@ export function Reserve({ body, canReserve, onDone }) {
   const submit = (event) => {
     event.preventDefault();
     const form = new FormData(event.target);
-    run(form.get('instances').split(/[\s,]+/).filter(Boolean), Number(form.get('minutes')));
+    run(String(form.get('instances')).split(/[\s,]+/).filter(Boolean), Number(form.get('minutes')));
   };
   return html`<${Card} title=${`Reserve ${count === 1 ? 'one' : count} of them`}>
     <form class="row" onSubmit=${submit}>
