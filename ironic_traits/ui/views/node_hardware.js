@@ -61,7 +61,7 @@ function Table({ title, parts, columns, summary }) {
 const NARROW = new Set(['MAC address', 'Serial', 'Version', 'Device']);
 
 /** Return the facts of the whole machine: [[label, text], …]. */
-function fields(inventory, bmc) {
+export function fields(inventory, bmc) {
   const { system_vendor: vendor, cpu, memory, boot } = Object.fromEntries(
     ['system_vendor', 'cpu', 'memory', 'boot'].map((name) => [name, object(inventory[name])]),
   );
@@ -83,7 +83,7 @@ function fields(inventory, bmc) {
 }
 
 /** Return the tables of parts, without those that have none. */
-function tables(inventory, more, bmc) {
+export function tables(inventory, more, bmc) {
   const modules = objects(bmc.memory).filter((module) => module.capacity_mib);
   const switches = object(more.parsed_lldp);
   const graphics = objects(more.pci_devices).filter((device) => /^(0x)?03/.test(text(device.class)));
@@ -150,11 +150,14 @@ function switchOf(lldp) {
 }
 
 /** Return a size in a larger unit, with at most one decimal; '' if it is unknown. */
-function size(amount, divisor, step, unit) {
+export function size(amount, divisor, step, unit) {
   const value = Number(amount) / divisor;
   if (!(value > 0)) return '';
-  const smaller = { GiB: 'MiB', 'Gbit/s': 'Mbit/s', GB: 'MB' }[unit];
-  if (unit === 'GB') return value >= step ? `${number(Math.round(value / 10) / 100)} TB` : `${number(Math.round(value))} GB`;
+  const smaller = { GiB: 'MiB', 'Gbit/s': 'Mbit/s' }[unit];
+  if (unit === 'GB') {
+    if (value < 1) return `${number(Math.round(value * step))} MB`;
+    return value >= step ? `${number(Math.round(value / 10) / 100)} TB` : `${number(Math.round(value))} GB`;
+  }
   return value >= step ? `${number(Math.round((value / step) * 10) / 10)} ${unit}` : `${number(value)} ${smaller}`;
 }
 
