@@ -2,14 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import './browser.js';
 
-const { clauseWords, groupWords, withoutWords } = await import('../../ironic_traits/ui/views/clauses.js');
-const { flavorOf, imageOf, listOf, words } = await import('../../ironic_traits/ui/views/requests.js');
+const { clauseWords, groupWords, unmetWords, withoutWords } = await import('../../ironic_traits/ui/views/clauses.js');
+const { flavorOf, imageOf, listOf } = await import('../../ironic_traits/ui/views/requests.js');
 const { topologyOf, topologyOptions } = await import('../../ironic_traits/ui/views/why_topology.js');
-
-test('names in a text', () => {
-  assert.deepEqual(words(' custom_a,CUSTOM_B\n\tcustom_c, '), ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C']);
-  assert.deepEqual(words(' '), []);
-});
 
 const SPECS = { 'resources:CUSTOM_GOLD': '1', 'trait:HW_CPU_X86_VMX': 'required' };
 for (const [what, text] of [
@@ -102,4 +97,17 @@ test('topologies that the command cannot express', () => {
   ]) {
     assert.equal(topologyOptions({ topology: items }), null);
   }
+});
+
+test('why a node does not match', () => {
+  const words = {
+    'required:CUSTOM_GPU': 'lacks CUSTOM_GPU',
+    'required_any:CUSTOM_A,CUSTOM_B': 'has none of CUSTOM_A, CUSTOM_B',
+    'forbidden:CUSTOM_OLD': 'has CUSTOM_OLD',
+    'resource_class:CUSTOM_GOLD': 'is not of the class CUSTOM_GOLD',
+    'eligible:reserved': 'is reserved',
+    'eligible:unheard of': 'not: unheard of',
+    'topology:properties/rack': 'not: is in one group of properties/rack',
+  };
+  for (const [clause, text] of Object.entries(words)) assert.equal(unmetWords(clause), text);
 });
