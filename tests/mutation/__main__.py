@@ -38,7 +38,9 @@ def main():
     parser.add_argument('--write', action='store_true', help='write the score into doc/source/reliability.rst')
     arguments = parser.parse_args()
     chosen = [name for name in names if not arguments.modules or any(part in name for part in arguments.modules)]
-    if not arguments.reuse:
+    if arguments.reuse:
+        runner.measure_again(names)
+    else:
         runner.measure(names, TESTS)
     found = [mutant for module in chosen for mutant in mutants.of(runner.CHECKOUT, module)]
     again = [mutant for mutant in found if not (arguments.reuse and survivors.key(mutant) in survivors.listed())]

@@ -133,6 +133,27 @@ def measure(modules, tests):
     process.join()
 
 
+def measure_again(modules):
+    """Measure the tests of the test modules that have changed since the last measurement.
+
+    :param modules: as for ``measure``.
+    """
+    found = json.loads(_LINES.read_text())
+    measured = _LINES.stat().st_mtime
+    files = {test.partition('::')[0] for test in found['seconds']}
+    changed = sorted(name for name in files if (CHECKOUT / name).stat().st_mtime > measured)
+    if not changed:
+        return
+    measure(modules, changed)
+    new = json.loads(_LINES.read_text())
+    for module, lines in found['lines'].items():
+        for line, tests in lines.items():
+            kept = [test for test in tests if test.partition('::')[0] not in changed]
+            lines[line] = kept + new['lines'].get(module, {}).get(line, [])
+    kept = {test: each for test, each in found['seconds'].items() if test.partition('::')[0] not in changed}
+    _LINES.write_text(json.dumps(found | {'seconds': kept | new['seconds']}))
+
+
 def _measure(modules, tests):
     measured = coverage.Coverage(data_file=None, config_file=False, include=[str(CHECKOUT / name) for name in modules])
     seconds = {}
