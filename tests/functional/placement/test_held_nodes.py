@@ -60,10 +60,15 @@ def test_expiry_increments_the_generation(app, client):
     """All routes show the new generation without a write. Deleting the expired row does not change it again."""
     node = golden(client)
     reserve(client, 1, [node], expires_in=60)
+    free, held = golden(client), golden(client)
+    reserve(client, 2, [held])
+    others = [generations(client, each) for each in (free, held)]
     before = provider(client, node)[0]
     with moves(client, node, 1, used={GOLD: 0}):
         expire(app)
     assert generations(client, node) == {before + 1}
+    # The expiry counts for no other node.
+    assert [generations(client, each) for each in (free, held)] == others
     with moves(client, node, 1, traits=['CUSTOM_A']):
         client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_A']})
     with moves(client, node, 0):
@@ -100,6 +105,15 @@ def test_a_node_is_held_again_after_an_expiry(app, client):
         assert allocate(client, 3, other).status_int == 204
     with moves(client, other, 1, used={GOLD: 0}):
         assert allocate(client, 3, other, used=0).status_int == 204
+
+
+def test_the_holder_of_a_reservation_uses_one_unit(client):
+    """The unit is used before, while and after its instance has the allocation, so the generation does not move."""
+    node = golden(client)
+    assert reserve(client, 1, [node]).status_int == 201
+    for used in (1, 0):
+        with moves(client, node, 0, used={GOLD: 1}):
+            assert allocate(client, 1, node, used=used).status_int == 204
 
 
 def test_expiry_of_an_allocated_node(app, client):

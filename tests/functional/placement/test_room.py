@@ -81,6 +81,30 @@ def test_units(client, stock):
     assert [use(client, 1, amount) for amount in amounts] == [409, 204, 409, 204, 409]
 
 
+def test_the_usage_of_each_class(client, stock):
+    """What is used of a class takes no room from another class of the provider, nor from another provider."""
+    other = PROVIDER[:-1] + '2'
+    assert client.placement('POST', '/resource_providers', {'name': 'other', 'uuid': other}).status_int == 200
+    for host, generation in (PROVIDER, 1), (other, 0):
+        body = {'resource_provider_generation': generation, 'inventories': {'MEMORY_MB': {'total': 8}}}
+        body['inventories'] |= {'VCPU': {'total': 8}}
+        assert client.placement('PUT', f'/resource_providers/{host}/inventories', body).status_int == 200
+    assert use(client, 1, 6) == 204
+    shown = summaries(client, 'MEMORY_MB:8,VCPU:2')
+    assert {host: each['resources']['VCPU']['used'] for host, each in shown.items()} == {PROVIDER: 6, other: 0}
+    assert {each['resources']['MEMORY_MB']['used'] for each in shown.values()} == {0}
+    assert summaries(client, 'MEMORY_MB:8,VCPU:3').keys() == {other}
+    usages = client.placement('GET', f'/resource_providers/{PROVIDER}/usages').json['usages']
+    assert usages == {'MEMORY_MB': 0, 'VCPU': 6}
+
+
+def test_the_numbers_of_a_node_are_integers(client, node):
+    """Clients may not read 1.0 as an integer. The ratio is the only number with a fraction."""
+    inventory = client.placement('GET', f'/resource_providers/{node}/inventories').json['inventories'][GOLD]
+    ratio = inventory.pop('allocation_ratio')
+    assert (type(ratio), {type(number) for number in inventory.values()}) == (float, {int})
+
+
 def test_nodes_with_room(client, node):
     """A node has room if it is free, has the class, and has the traits."""
     free_one, silver, held, plain = golden(client), golden(client), golden(client), node

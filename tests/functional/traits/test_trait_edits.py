@@ -153,6 +153,11 @@ def test_a_name_that_os_traits_has_dropped(app, client):
         connection.execute(sa.delete(tables.traits).where(tables.traits.c.name == 'HW_DROPPED'))
 
 
+def test_a_valid_name_that_is_not_stored_can_be_removed(client):
+    client.node(name='one')
+    assert edit(client, remove=['CUSTOM_NEVER_USED'], where={})['changed'] == 0
+
+
 def test_pages_of_a_preview(client):
     names = [f'node-{number}' for number in range(5)]
     for name in names:
