@@ -2,6 +2,7 @@
 import { get, service, session } from './api.js';
 import { useData } from './data.js';
 import { html } from './html.js';
+import { Keyboard } from './keyboard.js';
 import { Login, endSession } from './login.js';
 import { usePlace, link } from './router.js';
 import { render } from './vendor/preact.js';
@@ -13,6 +14,7 @@ import { fill } from './views/filters.js';
 import { Node } from './views/node.js';
 import { Nodes } from './views/nodes.js';
 import { Overview } from './views/overview.js';
+import { Racks } from './views/racks.js';
 import { Reservations } from './views/reservations.js';
 import { Rules } from './views/rules.js';
 import { Why } from './views/why.js';
@@ -20,6 +22,7 @@ import { Why } from './views/why.js';
 const VIEWS = {
   overview: ['Overview', Overview],
   nodes: ['Nodes', Nodes],
+  racks: ['Racks', Racks],
   why: ['Why', Why],
   capacity: ['Capacity', Capacity],
   reservations: ['Reservations', Reservations],
@@ -81,6 +84,7 @@ function Shell({ strategy }) {
         )}
       </nav>
       <div class="session">
+        <${Keyboard} />
         <${Theme} />
         ${strategy === 'noauth' && html`<span class="muted">no login</span>`}
         ${session.value && html`<${User} />`}

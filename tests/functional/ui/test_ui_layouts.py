@@ -14,6 +14,7 @@ PLACES = {
     'overview': '.chart .number',
     'nodes': 'tbody tr',
     'nodes/rack1-4': 'tbody tr',
+    'racks': '.tile p',
     'why?resource_class=gold&required=CUSTOM_GPU_A100': '.chart .number',
     'why?key=trait:CUSTOM_RACK_&policy=affinity&count=7&key_2=shard&policy_2=soft-affinity': '.chart .number',
     'why?key=trait:CUSTOM_RACK_&policy=soft-affinity&count=12': '.policies li',

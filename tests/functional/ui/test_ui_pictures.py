@@ -20,6 +20,7 @@ PICTURES = {
     'overview': ('#/overview', 'in maintenance', 'light', 720),
     'nodes': ('#/nodes?traits=HW_CPU_X86_VMX&not-traits-any=CUSTOM_RAID_6', 'rack2-8', 'light', 720),
     'node': ('#/nodes/{rack1-4}', 'bmc-scan:', 'light', 980),
+    'racks': ('#/racks', '8 nodes', 'light', 420),
     'why': (f'#/why?flavor={_FLAVOR}&required=CUSTOM_GPU_A100', 'What would help', 'dark', 720),
     'capacity': ('#/capacity?by=shard&without=rack1-2', 'provision state: 3', 'light', 720),
     'reservations': ('#/reservations', 'rack1-3', 'light', 360),
