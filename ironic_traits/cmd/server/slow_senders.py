@@ -81,7 +81,7 @@ class Bodies:
                     continue
                 key = (connection.fileno(), connection.getpeername())
                 own = {body: times for body, times in bodies.items() if body.address == key[1][0]}
-                begun = _beginning(connection, before.get(key, last), {body: start for body, (start, _) in own.items()})
+                begun = _beginning(connection, before.get(key, last), own)
                 if begun is None:
                     continue
                 after[key], now = begun, time.monotonic()
@@ -115,11 +115,11 @@ def _length(environ: WSGIEnvironment) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _beginning(connection: socket.socket, earliest: float, bodies: dict[_Body, float]) -> float | None:
+def _beginning(connection: socket.socket, earliest: float, bodies: dict[_Body, tuple[float, float]]) -> float | None:
     """Return the earliest time at which the request that a connection receives may have begun; None if it is idle.
 
     :param earliest: a time before which it has not begun.
-    :param bodies: {body that is being read from its client: time when that began}.
+    :param bodies: {body that is being read from its client: times when that began, and when it is overdue}.
     """
     values = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
     sent_ago, received_ago, number_received, number_sent = _INFO.unpack(values)
@@ -130,4 +130,5 @@ def _beginning(connection: socket.socket, earliest: float, bodies: dict[_Body, f
     if not number_received:
         return None
     # What was sent last may be an earlier response, a part of the handshake of TLS, or "100 Continue".
-    return min((begun for body, begun in bodies.items() if begun - _MOMENT < sent < begun + body.delay), default=None)
+    near = (begun for body, (begun, _) in bodies.items() if begun - _MOMENT < sent < begun + body.delay)
+    return min(near, default=None)

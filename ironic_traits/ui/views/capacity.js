@@ -120,7 +120,7 @@ export function Bars({ flavors, loading = false, linkOf }) {
   ]);
   const whole = Math.max(1, ...flavors.map((flavor) => flavor.matching));
   return html`
-    <p class="legend"><span class="key free"></span> free <span class="key held"></span> held <span class="key lost"></span> unavailable</p>
+    <${Legend} />
     <div class="chart capacity ${loading ? 'stale' : ''}" role="table" aria-label="Nodes for each flavor">
       <div class="row-of-chart" role="row"><span role="columnheader">${linkOf ? 'Class' : 'Flavor'}</span><span role="columnheader" class="bar-head"><span class="visually-hidden">Bar</span></span>
         ${['free', 'held', 'not'].map((name) => html`<span role="columnheader" class="number">${name === 'not' ? 'unavailable' : name}</span>`)}</div>
@@ -128,14 +128,29 @@ export function Bars({ flavors, loading = false, linkOf }) {
     </div>`;
 }
 
-function Row({ row, whole }) {
-  const lost = Object.values(row.unavailable).reduce((sum, each) => sum + each, 0);
-  const reasons = Object.entries(row.unavailable).map(([reason, count]) => `${reason}: ${number(count)}`).join(', ');
+/** What the colours of a bar mean. */
+export function Legend() {
+  return html`<p class="legend"><span class="key free"></span> free <span class="key held"></span> held <span class="key lost"></span> unavailable</p>`;
+}
+
+/** A bar of free, held and unavailable nodes; whole: the number of nodes that fills it. */
+export function Parts({ free, held, lost, whole }) {
   const width = (count) => ({ width: `${(100 * count) / whole}%` });
-  const lostDifference = row.difference && Object.values(row.difference.unavailable).reduce((sum, each) => sum + each, 0);
+  return html`<span class="bar parts" aria-hidden="true"><span class="free" style=${width(free)}></span><span class="held" style=${width(held)}></span><span class="lost" style=${width(lost)}></span></span>`;
+}
+
+/** Return [number of unavailable nodes, the reasons in words]; unavailable: {reason: number}. */
+export function lostOf(unavailable) {
+  const lost = Object.values(unavailable).reduce((sum, each) => sum + each, 0);
+  return [lost, Object.entries(unavailable).map(([reason, count]) => `${reason}: ${number(count)}`).join(', ')];
+}
+
+function Row({ row, whole }) {
+  const [lost, reasons] = lostOf(row.unavailable);
+  const lostDifference = row.difference && lostOf(row.difference.unavailable)[0];
   return html`<div class="row-of-chart" role="row">
     <span role="rowheader" class=${row.isGroup ? 'group' : ''}>${row.isGroup ? row.label : html`<strong>${row.target ? html`<a href=${row.target}>${row.label}</a>` : row.label}</strong> <span class="count">${plural(row.matching, 'node')}</span>`}</span>
-    <span role="cell" class="bar-cell"><span class="bar parts" aria-hidden="true"><span class="free" style=${width(row.free)}></span><span class="held" style=${width(row.held)}></span><span class="lost" style=${width(lost)}></span></span></span>
+    <span role="cell" class="bar-cell"><${Parts} free=${row.free} held=${row.held} lost=${lost} whole=${whole} /></span>
     <span role="cell" class="number">${number(row.free)}<${Difference} value=${row.difference?.free} /></span>
     <span role="cell" class="number">${number(row.held)}<${Difference} value=${row.difference?.held} /></span>
     <span role="cell" class="number">${number(lost)}<${Difference} value=${lostDifference} />${reasons && html`<span class="reasons">${reasons}</span>`}</span>

@@ -1,25 +1,33 @@
 // The clauses of a request, in words.
 
-/** @type {Record<string, string>} */
+/**
+ * {kind: [words for a node that meets the clause, for one that does not]}.
+ *
+ * @type {Record<string, string[]>}
+ */
 const KINDS = {
-  required: 'has the trait',
-  required_any: 'has one of',
-  forbidden: 'lacks the trait',
-  exclusive: 'is not kept for requests that ask for',
-  resource_class: 'is of the class',
-  expect: 'is what the rule expects:',
-  topology: 'is in one group of',
+  required: ['has the trait', 'lacks'],
+  required_any: ['has one of', 'has none of'],
+  forbidden: ['lacks the trait', 'has'],
+  exclusive: ['is not kept for requests that ask for', 'is kept for requests that ask for'],
+  resource_class: ['is of the class', 'is not of the class'],
+  expect: ['is what the rule expects:', 'not: is what the rule expects:'],
+  topology: ['is in one group of', 'not: is in one group of'],
 };
-/** @type {Record<string, string>} */
+/**
+ * The same for the clauses of the kind "eligible", by their value.
+ *
+ * @type {Record<string, string[]>}
+ */
 const ELIGIBLE = {
-  'provision state': 'is available',
-  maintenance: 'is not in maintenance',
-  instance: 'has no instance',
-  'power state': 'has a known power state',
-  health: 'is healthy',
-  reserved: 'is not reserved',
-  allocated: 'is not allocated in Placement',
-  cloud: 'can be held in its cloud',
+  'provision state': ['is available', 'is not available'],
+  maintenance: ['is not in maintenance', 'is in maintenance'],
+  instance: ['has no instance', 'has an instance'],
+  'power state': ['has a known power state', 'has no known power state'],
+  health: ['is healthy', 'is not healthy'],
+  reserved: ['is not reserved', 'is reserved'],
+  allocated: ['is not allocated in Placement', 'is allocated in Placement'],
+  cloud: ['can be held in its cloud', 'cannot be held in its cloud'],
 };
 
 /**
@@ -28,31 +36,8 @@ const ELIGIBLE = {
  * @param {string} clause
  */
 export function clauseWords(clause) {
-  const [kind, ...rest] = clause.split(':');
-  const value = rest.join(':');
-  if (kind === 'eligible') return ELIGIBLE[value] ?? value;
-  return `${KINDS[kind] ?? kind} ${value.replaceAll(',', ', ')}`.trim();
+  return inWords(clause, 0);
 }
-
-/** @type {Record<string, string>} */
-const UNMET_KINDS = {
-  required: 'lacks',
-  required_any: 'has none of',
-  forbidden: 'has',
-  exclusive: 'is kept for requests that ask for',
-  resource_class: 'is not of the class',
-};
-/** @type {Record<string, string>} */
-const INELIGIBLE = {
-  'provision state': 'is not available',
-  maintenance: 'is in maintenance',
-  instance: 'has an instance',
-  'power state': 'has no known power state',
-  health: 'is not healthy',
-  reserved: 'is reserved',
-  allocated: 'is allocated in Placement',
-  cloud: 'cannot be held in its cloud',
-};
 
 /**
  * Return why a node does not match, in words.
@@ -60,10 +45,19 @@ const INELIGIBLE = {
  * @param {string} clause one that it does not meet.
  */
 export function unmetWords(clause) {
+  return inWords(clause, 1);
+}
+
+/**
+ * @param {string} clause
+ * @param {0 | 1} column of the tables.
+ */
+function inWords(clause, column) {
   const [kind, ...rest] = clause.split(':');
   const value = rest.join(':');
-  if (kind === 'eligible') return INELIGIBLE[value] ?? `not: ${value}`;
-  return kind in UNMET_KINDS ? `${UNMET_KINDS[kind]} ${value.replaceAll(',', ', ')}` : `not: ${clauseWords(clause)}`;
+  const prefix = column ? 'not: ' : '';
+  if (kind === 'eligible') return ELIGIBLE[value]?.[column] ?? prefix + value;
+  return `${KINDS[kind]?.[column] ?? prefix + kind} ${value.replaceAll(',', ', ')}`.trim();
 }
 
 /**

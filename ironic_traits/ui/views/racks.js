@@ -6,6 +6,7 @@ import { html } from '../html.js';
 import { go, link } from '../router.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy, Empty, Problem } from '../widgets.js';
+import { Legend, Parts, lostOf } from './capacity.js';
 import { FIELDS, withoutField } from './filters.js';
 
 /** Fields that divide the nodes, beside the beginnings of traits. */
@@ -85,7 +86,7 @@ export function Racks({ parameters }) {
         <span class="spread"></span>
         ${key && key !== 'driver' && html`<${Block} divider=${key} />`}
       </div>
-      <p class="legend"><span class="key free"></span> free <span class="key held"></span> held <span class="key lost"></span> unavailable</p>
+      <${Legend} />
       <${Problem} error=${state.error} retry=${state.reload} />
       ${!state.data && state.loading && html`<${Busy}>Counting …<//>`}
       ${state.data && html`<${Tiles} key=${state.data.divider} ...${state.data} isStale=${state.isStale} />`}
@@ -96,7 +97,7 @@ export function Racks({ parameters }) {
 function Key({ value, prefixes: known }) {
   const change = (event) => {
     event.preventDefault();
-    const chosen = String(new FormData(event.target.form ?? event.target).get('key')).trim();
+    const chosen = String(new FormData(event.target).get('key')).trim();
     if (chosen) go(['racks'], { key: /^(CUSTOM|HW|STORAGE|COMPUTE)_/i.test(chosen) ? `trait:${chosen.toUpperCase()}` : chosen });
   };
   return html`<form class="row" onSubmit=${change}>
@@ -132,14 +133,12 @@ function Tile({ divider, group }) {
   const { value, matching, free, held, unavailable } = group;
   const isTrait = divider.startsWith('trait:');
   const filters = filtersFor(divider, value);
-  const lost = Object.values(unavailable).reduce((sum, each) => sum + each, 0);
-  const reasons = Object.entries(unavailable).map(([reason, count]) => `${reason}: ${number(count)}`).join(', ');
-  const width = (count) => ({ width: `${(100 * count) / (matching || 1)}%` });
+  const [lost, reasons] = lostOf(unavailable);
   const name = value === null ? '(none)' : value.replace(/^CUSTOM_/, '');
   // The list of nodes has no filter for nodes without any trait that begins so.
   return html`<div class="tile">
     <h2>${isTrait && value === null ? name : html`<a href=${link(['nodes'], filters)} title=${value ?? name}>${name}</a>`} <span class="count">${plural(matching, 'node')}</span></h2>
-    <span class="bar parts" aria-hidden="true"><span class="free" style=${width(free)}></span><span class="held" style=${width(held)}></span><span class="lost" style=${width(lost)}></span></span>
+    <${Parts} free=${free} held=${held} lost=${lost} whole=${matching || 1} />
     <p>${number(free)} free, ${number(held)} held, ${number(lost)} unavailable${reasons && html`<span class="reasons">${reasons}</span>`}</p>
     ${matching >= MIN_NODES && Object.keys(filters).length > 0 && html`<${Odd} filters=${filters} />`}
   </div>`;
