@@ -22,7 +22,7 @@ from ironic_traits.matching.requests import understand
 from tests.functional.search.test_index_explanations import context_of, prepare
 from tests.functional.search.test_matches import allocate
 from tests.support.client import Client
-from tests.support.reservations import available_of, instance
+from tests.support.reservations import available, available_of, instance
 from tests.support.service import make_app
 
 #: The instance for which nodes are to be reserved. One of them is allocated to it.
@@ -221,3 +221,16 @@ def test_each_clause_has_words():
     assert all(clauses.reason(name) != name or name in ('reserved', 'allocated') for name in names)
     explained = [f'eligible:{name}' for name in names if name != eligibility.EXPECTATION]
     assert all(clauses.requirement(name) != name.partition(':')[2] for name in explained)
+
+
+def test_the_filter_knows_nodes_of_unknown_power(app):
+    """NULL is neither equal to a value nor different from it: each node is in one of the two lists all the same."""
+    client = Client(app)
+    known, unknown = (available(client, name=name) for name in ('known', 'unknown'))
+    with app.service.write() as connection:
+        columns = tables.nodes.c
+        connection.execute(sa.update(tables.nodes).values(power_state='power off').where(columns.uuid == known))
+        connection.execute(sa.update(tables.nodes).values(power_state=None).where(columns.uuid == unknown))
+    for is_eligible, uuid in ((True, known), (False, unknown)):
+        nodes = client.get(f'/v1/nodes?eligible={is_eligible}&fields=uuid')['nodes']
+        assert [node['uuid'] for node in nodes] == [uuid]

@@ -28,6 +28,9 @@ def test_the_limit_refuses_the_whole(database_url):
         assert state(client) == before
         # A node may have more traits than the limit, unless the edit adds another one.
         assert edit(client, add=['CUSTOM_D'], remove=['CUSTOM_A'], where={})['changed'] == 3
+        # The first page begins with the node of the lowest id.
+        shown = preview(client, remove=['CUSTOM_C'], where={})
+        assert [node['name'] for node in shown['nodes']] == ['one', 'three']
 
 
 def test_a_preview_names_some_nodes_and_counts_all(database_url):

@@ -62,6 +62,14 @@ def test_an_edit_changes_what_the_preview_says(app, client):
     assert ask(client, **body, digest=shown['digest']).status_int == 409
 
 
+def test_a_node_that_does_not_change_gets_no_entry(app, client):
+    one, two = (client.node(name=name)['uuid'] for name in ('one', 'two'))
+    client.ask('PUT', f'/v1/nodes/{one}/traits', {'traits': ['CUSTOM_A']})
+    before = len(_entries(app))
+    assert edit(client, add=['CUSTOM_A'], where={})['changed'] == 1
+    assert _entries(app)[before:] == [(two, 'operator', 'CUSTOM_A', '')]
+
+
 def test_a_renamed_trait_keeps_its_sources(app, client):
     uuid = client.node(name='one')['uuid']
     other = client.node(name='two')['uuid']
@@ -368,3 +376,21 @@ def test_a_bulk_edit_allows_no_more_than_single_writes(access_template, tmp_path
             bodies = [{'nodes': [NODE], 'preview': True, **each} for each in edits]
             responses = [Client(app).ask('POST', PATH, body, headers=headers(persona)) for body in bodies]
             assert [response.status_int for response in responses] == expected
+
+
+def test_policy_may_allow_edits_of_some_nodes(access_template, tmp_path):
+    shutil.copy(access_template[0], tmp_path / 'copy.sqlite')
+    (tmp_path / 'policy.yaml').write_text(
+        '"baremetal:trait:edit": "project_id:%(node.owner)s"\n"baremetal:node:traits:set": "role:admin"\n'
+    )
+    options = {'api__auth_strategy': 'noauth2', 'oslo_policy__policy_file': str(tmp_path / 'policy.yaml')}
+    with make_app(f'sqlite:///{tmp_path}/copy.sqlite', **options) as app:
+        body = {'nodes': [NODE], 'preview': True, 'add': ['CUSTOM_B']}
+        asked = {
+            persona: Client(app).ask('POST', PATH, body, headers=headers(persona))
+            for persona in ('owner_admin', 'lessee_admin')
+        }
+        assert {persona: response.status_int for persona, response in asked.items()} == {
+            'owner_admin': 200,
+            'lessee_admin': 403,
+        }
