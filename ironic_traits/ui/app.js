@@ -5,6 +5,8 @@ import { html } from './html.js';
 import { Keyboard } from './keyboard.js';
 import { Login, endSession } from './login.js';
 import { usePlace, link } from './router.js';
+import { SavedViews } from './saved.js';
+import { ROWS, store, stored } from './stored.js';
 import { render } from './vendor/preact.js';
 import { useEffect, useErrorBoundary, useRef, useState } from './vendor/hooks.js';
 import { Busy, Empty, Problem } from './widgets.js';
@@ -30,8 +32,8 @@ const VIEWS = {
   changes: ['Changes', Changes],
 };
 const THEMES = ['auto', 'light', 'dark'];
-/** Where the browser remembers the colours. */
-const THEME = 'ironic-traits.theme';
+/** What the browser remembers: the choice of colours. */
+const THEME = 'theme';
 
 function App() {
   const [ended, setEnded] = useState(null);
@@ -84,6 +86,7 @@ function Shell({ strategy }) {
         )}
       </nav>
       <div class="session">
+        <${SavedViews} />
         <${Keyboard} />
         <${Theme} />
         ${strategy === 'noauth' && html`<span class="muted">no login</span>`}
@@ -126,20 +129,13 @@ function Theme() {
   const change = () => {
     setTheme(next);
     document.documentElement.dataset.theme = next;
-    try {
-      localStorage.setItem(THEME, next);
-    } catch {
-      // The browser stores nothing: the choice ends with the tab.
-    }
+    store(THEME, next);
   };
   return html`<button type="button" class="small" onClick=${change} title="Change the colours">
     <span class="visually-hidden">Colours: </span>${{ auto: '◐ auto', light: '☀ light', dark: '☾ dark' }[theme]}
   </button>`;
 }
 
-try {
-  document.documentElement.dataset.theme = localStorage.getItem(THEME) ?? 'auto';
-} catch {
-  document.documentElement.dataset.theme = 'auto';
-}
+document.documentElement.dataset.theme = stored(THEME) ?? 'auto';
+document.documentElement.dataset.rows = stored(ROWS) ?? '';
 render(html`<${App} />`, document.getElementById('app'));

@@ -5,6 +5,8 @@ import { useLayoutEffect, useState } from './vendor/hooks.js';
 
 /** @import { Values } from './api.js' */
 
+/** The parameters that say which page of a list is shown. */
+export const PAGE_PARAMETERS = ['marker', 'before', 'end', 'from'];
 /** The event of the window when the user goes to the present place: what it shows is loaded again. */
 export const AGAIN = 'ironic-traits.again';
 
@@ -64,6 +66,13 @@ export function usePlace() {
  */
 export function link(path, parameters = {}) {
   return `#/${path.map(encodeURIComponent).join('/')}${query(parameters)}`;
+}
+
+/** Return the fragment of the present place, on its first page. */
+export function placeWithoutPage() {
+  const { path, parameters } = place();
+  for (const name of PAGE_PARAMETERS) parameters.delete(name);
+  return link(path.length ? path : ['overview'], Object.fromEntries([...new Set(parameters.keys())].map((name) => [name, parameters.getAll(name)])));
 }
 
 /**

@@ -79,23 +79,29 @@ export function NodeLink({ uuid, name }) {
 
 /** A line to copy. */
 export function Command({ label, children }) {
+  const code = useRef(null);
+  return html`<div class="command">
+    <span class="label">${label}</span>
+    <code ref=${code} tabindex="0">${children}</code>
+    <${CopyButton} text=${children} label=${`Copy ${label}`} shown=${code}>Copy<//>
+  </div>`;
+}
+
+/** A button that copies a text; shown: the ref of an element with the text, if there is one. */
+export function CopyButton({ text, label, shown = null, children }) {
   const [copied, setCopied] = useState(false);
-  const text = useRef(null);
   const copy = async () => {
     try {
-      await navigator.clipboard.writeText(children);
+      await navigator.clipboard.writeText(text);
       setCopied(true);
       setTimeout(() => setCopied(false), 1500);
     } catch {
-      // Without HTTPS there is no clipboard: select the text, so that the keyboard copies it.
-      getSelection().selectAllChildren(text.current);
+      // Without HTTPS there is no clipboard: select or show the text, so that the keyboard copies it.
+      if (shown) getSelection().selectAllChildren(shown.current);
+      else prompt(label, text);
     }
   };
-  return html`<div class="command">
-    <span class="label">${label}</span>
-    <code ref=${text} tabindex="0">${children}</code>
-    <button type="button" class="small" onClick=${copy} aria-label=${`Copy ${label}`}>${copied ? 'Copied' : 'Copy'}</button>
-  </div>`;
+  return html`<button type="button" class="small" onClick=${copy} aria-label=${label}>${copied ? 'Copied' : children}</button>`;
 }
 
 /** A horizontal bar of a number out of a whole, with a second, darker part. */
@@ -104,6 +110,18 @@ export function Bar({ value, part = 0, whole, kind = '' }) {
   return html`<span class="bar ${kind}" aria-hidden="true">
     <span style=${width(value)}></span><span class="part" style=${width(part)}></span>
   </span>`;
+}
+
+/** A dialog that shows something. */
+export function Dialog({ title, onClose, children }) {
+  const dialog = useRef(null);
+  const id = useId();
+  useEffect(() => dialog.current.showModal(), []);
+  return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby=${id}>
+    <h2 id=${id}>${title}</h2>
+    ${children}
+    <div class="buttons"><button type="button" class="primary" onClick=${() => dialog.current.close()}>Close</button></div>
+  </dialog>`;
 }
 
 /** A dialog that asks before something happens. */

@@ -2,7 +2,15 @@
 import { options as preact } from '../../ironic_traits/ui/vendor/preact.js';
 
 const events = new EventTarget();
-const entries = new Map();
+
+function storage() {
+  const entries = new Map();
+  return {
+    getItem: (key) => entries.get(key) ?? null,
+    setItem: (key, value) => entries.set(key, value),
+    removeItem: (key) => entries.delete(key),
+  };
+}
 
 // Effects run in the next turn of the event loop, not after a frame.
 preact.requestAnimationFrame = setImmediate;
@@ -11,11 +19,8 @@ Object.assign(globalThis, {
   addEventListener: events.addEventListener.bind(events),
   removeEventListener: events.removeEventListener.bind(events),
   dispatchEvent: events.dispatchEvent.bind(events),
-  sessionStorage: {
-    getItem: (key) => entries.get(key) ?? null,
-    setItem: (key, value) => entries.set(key, value),
-    removeItem: (key) => entries.delete(key),
-  },
+  sessionStorage: storage(),
+  localStorage: storage(),
   location: {
     url: new URL('https://cloud.example/inventory/ui/#/overview'),
     get href() {

@@ -3,7 +3,7 @@ import { get, query } from '../api.js';
 import { useData } from '../data.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
-import { useState } from '../vendor/hooks.js';
+import { useRef, useState } from '../vendor/hooks.js';
 import { Busy, Count, Problem } from '../widgets.js';
 import { FIELDS, changed, filtersOf, isWithout, withTrait, withoutField } from './filters.js';
 
@@ -25,15 +25,35 @@ const OPEN = new Set(['provision_state', 'resource_class']);
 export function Facets({ parameters, fields, turn, isQuiet }) {
   const filters = filtersOf(parameters);
   const traits = useData(`${query(filters)} ${turn}`, (signal) => get(`/v1/facets${query({ by: 'traits', limit: MAX_COUNTED, ...filters })}`, { signal }));
-  return html`<aside class="card facets ${fields.loading ? 'stale' : ''}" aria-label="Filters with counts">
-    <${Traits} state=${traits} parameters=${parameters} isQuiet=${isQuiet || fields.error} />
+  const { sorted, events } = useOrder();
+  return html`<aside class="card facets ${fields.loading ? 'stale' : ''}" aria-label="Filters with counts" ...${events}>
+    <${Traits} state=${traits} sorted=${sorted} parameters=${parameters} isQuiet=${isQuiet || fields.error} />
     ${!isQuiet && html`<${Problem} error=${fields.error} retry=${fields.reload} />`}
     ${!fields.data && fields.loading && html`<${Busy} />`}
     ${fields.data &&
     Object.entries(FIELDS).map(
-      ([name, label]) => html`<${Field} key=${name} name=${name} label=${label} values=${fields.data.facets[name]} parameters=${parameters} />`,
+      ([name, label]) => html`<${Field} key=${name} name=${name} label=${label} values=${sorted(name, fields.data.facets[name])} parameters=${parameters} />`,
     )}
   </aside>`;
+}
+
+/**
+ * Return {sorted, events}: a function that sorts the values of a facet, and the events of the facets that it needs.
+ *
+ * While the pointer or the focus is in the facets, values keep their order, so that none moves away from the pointer.
+ */
+function useOrder() {
+  const isInside = useRef(false);
+  const kept = useRef({});
+  const enter = () => (isInside.current = true);
+  const leave = () => (isInside.current = false);
+  const sorted = (name, values) => {
+    const places = new Map(isInside.current ? kept.current[name] : []);
+    values.forEach(({ value }) => places.has(value) || places.set(value, places.size));
+    kept.current[name] = places;
+    return [...values].sort((one, other) => places.get(one.value) - places.get(other.value));
+  };
+  return { sorted, events: { onPointerEnter: enter, onPointerLeave: leave, onFocusIn: enter, onFocusOut: leave } };
 }
 
 function Field({ name, label, values, parameters }) {
@@ -57,9 +77,9 @@ function Value({ name, value, nodes, parameters }) {
   </div>`;
 }
 
-function Traits({ state, parameters, isQuiet }) {
+function Traits({ state, sorted, parameters, isQuiet }) {
   const [prefix, setPrefix] = useState('');
-  const values = (state.data?.facets.traits ?? []).filter(({ value }) => value.includes(prefix.toUpperCase()));
+  const values = sorted('traits', state.data?.facets.traits ?? []).filter(({ value }) => value.includes(prefix.toUpperCase()));
   const groups = grouped(values);
   return html`<details open>
     <summary>Traits</summary>

@@ -1,5 +1,6 @@
 // The filters of the list of nodes, as they are in the URL of the page and in requests.
 import { EMPTIES } from '../api.js';
+import { PAGE_PARAMETERS } from '../router.js';
 
 /** @import { Values } from '../api.js' */
 
@@ -99,7 +100,7 @@ export function filtersOf(parameters) {
  * @returns {Values}
  */
 export function changed(parameters, changes) {
-  return { ...all(parameters), marker: '', ...changes };
+  return { ...all(parameters), ...Object.fromEntries(PAGE_PARAMETERS.map((name) => [name, ''])), ...changes };
 }
 
 /**

@@ -6,26 +6,34 @@ import { html } from '../html.js';
 import { go, link } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
-import { Busy, Command, Empty, NodeLink, Pager, Problem, State, Time, Trait } from '../widgets.js';
+import { ROWS, store, stored } from '../stored.js';
+import { Busy, Command, Empty, NodeLink, Problem, State, Time, Trait } from '../widgets.js';
 import { Bulk } from './bulk.js';
 import { Facets, MAX_VALUES } from './facets.js';
 import { COLUMNS, FIELDS, FLAGS, TRAIT_FILTERS, all, changed, chips, filtersOf, options, withTrait } from './filters.js';
 import { WaitingMirrors } from './mirrors.js';
+import { NodePager, SIZES, orderOf, pageOf, sizeOf } from './node_pages.js';
 
 const DEFAULT = ['name', 'provision_state', 'resource_class', 'power_state', 'maintenance', 'traits'];
-const SIZE = 50;
+/** The name of the columns that the browser remembers. */
+const STORED = 'columns';
 /** The most nodes that a tab downloads: the browser holds the file until it is saved. */
 const MAX_DOWNLOAD = 100000;
 const SHOWN_TRAITS = 5;
 
 export function Nodes({ parameters }) {
-  const columns = (parameters.get('columns')?.split(',') ?? DEFAULT).filter((name) => Object.hasOwn(COLUMNS, name));
+  const columns = columnsOf(parameters);
   const filters = filtersOf(parameters);
-  const paging = { sort_key: parameters.get('sort_key'), sort_dir: parameters.get('sort_dir') };
+  const { paging, isReversed } = pageOf(parameters);
   const fields = ['uuid', 'name', ...columns.filter((name) => !['uuid', 'name'].includes(name))];
-  const list = `/v1/nodes${query({ fields: fields.join(','), ...filters, ...paging })}`;
-  const page = `/v1/nodes${query({ fields: fields.join(','), ...filters, ...paging, limit: SIZE, marker: parameters.get('marker') })}`;
-  const state = useData(page, (signal) => get(page, { signal }));
+  const list = `/v1/nodes${query({ fields: fields.join(','), ...filters, ...orderOf(parameters) })}`;
+  const page = `/v1/nodes${query({ fields: fields.join(','), ...filters, ...paging })}`;
+  // The last page in one order is the first one in the other.
+  const state = useData(`${page} ${isReversed}`, async (signal) => {
+    const read = await get(page, { signal });
+    if (isReversed) read.nodes.reverse();
+    return read;
+  });
   const facets = useData(query(filters), (signal) => get(`/v1/facets${query({ by: Object.keys(FIELDS).join(','), limit: MAX_VALUES + 1, ...filters })}`, { signal }));
   const section = useRef(null);
   const [turn, setTurn] = useState(0);
@@ -41,7 +49,7 @@ export function Nodes({ parameters }) {
   return html`
     <div class="title">
       <h1>Nodes</h1>
-      <span class="muted" role="status">${facets.data ? plural(facets.data.nodes, 'node') : ''}</span>
+      <span class="muted ${facets.loading ? 'stale' : ''}" role="status">${facets.data ? plural(facets.data.nodes, 'node') : ''}</span>
       <${Search} parameters=${parameters} />
     </div>
     <${WaitingMirrors} onChange=${state.reload} />
@@ -50,12 +58,12 @@ export function Nodes({ parameters }) {
         <button type="button" class="only-narrow" aria-expanded=${aside} onClick=${() => setAside(!aside)}>
           ${aside ? 'Hide filters' : 'Show filters'}
         </button>
-        ${aside && html`<button type="button" class="skip" onClick=${() => section.current.focus()}>Skip the filters</button>`}
+        ${aside && html`<button type="button" class="skip" onClick=${() => (section.current.querySelector('tbody a') ?? section.current).focus()}>Skip to the nodes</button>`}
         ${aside && html`<${Facets} parameters=${parameters} fields=${facets} turn=${turn} isQuiet=${Boolean(state.error)} />`}
       </div>
       <section class="card" aria-label="Nodes" ref=${section} tabindex="-1">
+        <${AddTrait} parameters=${parameters} />
         <div class="tools">
-          <${AddTrait} parameters=${parameters} />
           <${AddFlag} parameters=${parameters} />
           <span class="spread"></span>
           ${chosen.size > 0 && html`<button type="button" class="plain" aria-label="Clear the selection" onClick=${() => setChosen(new Set())}>Clear</button>`}
@@ -69,11 +77,11 @@ export function Nodes({ parameters }) {
         <${Problem} error=${state.error} retry=${retry} />
         ${!state.data && state.loading && html`<${Busy} />`}
         ${state.data && html`<${Table} ...${{ list: state.data, columns, parameters, loading: state.loading, chosen, onChoose: setChosen }} />`}
-        ${state.data && html`<${Pager} path=${['nodes']} parameters=${flat(parameters)} next=${state.data.next} isStale=${state.isStale} />`}
+        ${state.data && html`<${NodePager} parameters=${parameters} list=${state.data} total=${total} isStale=${state.isStale} />`}
         <details class="commands">
           <summary>The same with a command</summary>
           <${Command} label="curl">${curl(list)}<//>
-          <${Baremetal} filters=${filters} columns=${columns} order=${order(paging, fields, state.data?.nodes ?? [])} />
+          <${Baremetal} filters=${filters} columns=${columns} order=${order(parameters, fields, state.data?.nodes ?? [])} />
         </details>
       </section>
     </div>`;
@@ -84,15 +92,17 @@ export function Nodes({ parameters }) {
  *
  * The client sorts what it has received, so it needs all nodes, and a value of each.
  */
-function order({ sort_key: key, sort_dir: direction }, fields, nodes) {
+function order(parameters, fields, nodes) {
+  const [key, direction] = [parameters.get('sort_key'), parameters.get('sort_dir')];
   if (!key) return [];
   const isSortable = fields.includes(key) && nodes.every((node) => (node[key] ?? null) !== null);
   return isSortable ? ['--limit', '0', '--sort', `${key}:${direction || 'asc'}`] : null;
 }
 
-/** Return the parameters, with a single value where there is one. */
-function flat(parameters) {
-  return { ...all(parameters), marker: parameters.get('marker') ?? '' };
+/** Return the columns: those of the place, else those that the browser remembers. */
+function columnsOf(parameters) {
+  const names = (parameters.get('columns') ?? stored(STORED))?.split(',') ?? DEFAULT;
+  return names.filter((name) => Object.hasOwn(COLUMNS, name));
 }
 
 function Search({ parameters }) {
@@ -139,12 +149,12 @@ function AddTrait({ parameters }) {
     event.target.reset();
     go(['nodes'], changed(merged, {}));
   };
-  return html`<form class="row" onSubmit=${submit}>
+  return html`<form class="add-trait" onSubmit=${submit}>
     <select name="kind" aria-label="How the traits filter">
       ${Object.entries(TRAIT_FILTERS).map(([kind, words]) => html`<option value=${kind}>${words}</option>`)}
     </select>
-    <${TraitInput} name="names" size="30" aria-label="Traits" placeholder="Traits, e.g. HW_CPU_X86_VMX" />
-    <button type="submit">Add</button>
+    <${TraitInput} name="names" aria-label="Traits" placeholder="Filter by traits, e.g. HW_CPU_X86_VMX" />
+    <button type="submit" class="primary">Add</button>
   </form>`;
 }
 
@@ -165,8 +175,13 @@ function AddFlag({ parameters }) {
 function Columns({ columns, parameters }) {
   const toggle = (name) => {
     const chosen = columns.includes(name) ? columns.filter((each) => each !== name) : [...columns, name];
-    const sorted = Object.keys(COLUMNS).filter((each) => chosen.includes(each));
-    go(['nodes'], { ...all(parameters), columns: sorted.join(',') }, { replace: true });
+    const sorted = Object.keys(COLUMNS).filter((each) => chosen.includes(each)).join(',');
+    store(STORED, sorted);
+    go(['nodes'], { ...all(parameters), columns: sorted }, { replace: true });
+  };
+  const forget = () => {
+    store(STORED, null);
+    go(['nodes'], { ...all(parameters), columns: DEFAULT.join(',') }, { replace: true });
   };
   return html`<details class="menu">
     <summary>Columns</summary>
@@ -178,8 +193,23 @@ function Columns({ columns, parameters }) {
             <input type="checkbox" checked=${columns.includes(name)} onChange=${() => toggle(name)} /> ${label}
           </label>`,
         )}
+      <button type="button" class="small" onClick=${forget}>The usual columns</button>
+      <label class="check">Rows <select onChange=${({ target }) => go(['nodes'], changed(parameters, { limit: target.value }))}>
+        ${SIZES.map((size) => html`<option value=${size} selected=${size === sizeOf(parameters)}>${size}</option>`)}
+      </select></label>
+      <${CompactRows} />
     </div>
   </details>`;
+}
+
+/** The choice of low rows, for all tables. The browser remembers it. */
+function CompactRows() {
+  const { dataset } = document.documentElement;
+  const change = ({ target }) => {
+    dataset.rows = target.checked ? 'compact' : '';
+    store(ROWS, dataset.rows || null);
+  };
+  return html`<label class="check"><input type="checkbox" defaultChecked=${dataset.rows === 'compact'} onChange=${change} /> Compact rows</label>`;
 }
 
 /** Downloads of all nodes of a list; total: how many there are, if that is known. */
@@ -258,7 +288,7 @@ function Table({ list, columns, parameters, loading, chosen, onChoose }) {
 function Heading({ name, parameters }) {
   const { label, is_sortable: isSortable } = COLUMNS[name];
   if (!isSortable) return html`<th scope="col" role="columnheader">${label}</th>`;
-  const isKey = parameters.get('sort_key') === name;
+  const isKey = orderOf(parameters).sort_key === name;
   const descending = parameters.get('sort_dir') === 'desc';
   const target = changed(parameters, { sort_key: name, sort_dir: isKey && !descending ? 'desc' : '' });
   const sorting = isKey ? (descending ? 'descending' : 'ascending') : undefined;
@@ -269,6 +299,8 @@ function Heading({ name, parameters }) {
 
 function Cell({ node, name, parameters }) {
   const value = node[name];
+  // The list was loaded before its reader chose the column.
+  if (value === undefined) return null;
   if (name === 'name') return html`<${NodeLink} uuid=${node.uuid} name=${value} />`;
   if (name === 'uuid') return html`<a class="mono" href=${link(['nodes', value])}>${value}</a>`;
   if (name === 'provision_state') return html`<${State} state=${value} />`;
