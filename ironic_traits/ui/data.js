@@ -7,9 +7,9 @@ import { useCallback, useEffect, useRef, useState } from './vendor/hooks.js';
  *
  * load gets an AbortSignal. Returns {data, turn, error, loading, isStale, reload}. Each reload has a higher turn, and
  * turn is that of the data. Data of the last key stay until the new data come, so that tables do not flicker; isStale
- * says so. If a reload of the same key fails, the data stay beside the error.
+ * says so. If a reload of the same key fails, the data stay beside the error. at is the time of the data.
  *
- * @typedef {{data?: any, turn?: number, error?: any, loading: boolean}} Loaded
+ * @typedef {{data?: any, turn?: number, at?: string, error?: any, loading: boolean}} Loaded
  *
  * @param {string | null} key null loads nothing.
  * @param {(signal: AbortSignal) => Promise<any>} load
@@ -25,9 +25,9 @@ export function useData(key, load, version = null) {
       return undefined;
     }
     const abort = new AbortController();
-    setState(({ data, turn: old, key: present }) => ({ data, turn: old, key: present, loading: true }));
+    setState(({ data, turn: old, at, key: present }) => ({ data, turn: old, at, key: present, loading: true }));
     load(abort.signal).then(
-      (data) => abort.signal.aborted || setState({ data, turn, key, loading: false }),
+      (data) => abort.signal.aborted || setState({ data, turn, at: new Date().toISOString(), key, loading: false }),
       (error) => abort.signal.aborted || setState((old) => ({ ...(old.key === key ? old : {}), error, loading: false })),
     );
     return () => abort.abort();

@@ -31,3 +31,31 @@ export function fieldsOf(form, names) {
   const values = new FormData(form);
   return Object.fromEntries(names.map((name) => [name, String(values.get(name) ?? '').trim() || null]));
 }
+
+/** A sentence for people about what is wrong with a field. */
+export class FieldError extends Error {
+  /**
+   * @param {string} field its name.
+   * @param {string} message
+   * @param {unknown} cause
+   */
+  constructor(field, message, cause = undefined) {
+    super(message, { cause });
+    this.field = field;
+  }
+}
+
+/**
+ * Return what read returns. If it throws, the error is one of the field.
+ *
+ * @template T
+ * @param {string} field
+ * @param {() => T} read
+ */
+export function inField(field, read) {
+  try {
+    return read();
+  } catch (error) {
+    throw new FieldError(field, error.message, error);
+  }
+}

@@ -4,6 +4,8 @@ import { local, number, relative, utc } from './format.js';
 import { html } from './html.js';
 import { link } from './router.js';
 
+const SECOND = 1000;
+
 /**
  * A time in the reader's zone, with the exact UTC on hover.
  *
@@ -16,8 +18,8 @@ export function Time({ at, ago = false, both = false }) {
   return html`<time datetime=${at} title=${utc(at)}>${local(at)}${both && html`<span class="ago">${relative(at)}</span>`}</time>`;
 }
 
-/** What went wrong, and what to do about it. */
-export function Problem({ error, retry }) {
+/** What went wrong, and what to do about it; at: the time of the data that are shown all the same, if there are any. */
+export function Problem({ error, retry, at }) {
   if (!error) return null;
   const advice = {
     403: 'Your role does not allow this. Ask an operator for access, or log in with another project.',
@@ -29,8 +31,19 @@ export function Problem({ error, retry }) {
   return html`<div class="problem" role="alert">
     <p><strong>${error.message}</strong></p>
     ${advice && html`<p>${advice}</p>`}
+    ${at && html`<p>What you see is from <${Age} at=${at} />.</p>`}
     ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
   </div>`;
+}
+
+/** How long ago a time is, which goes on. */
+function Age({ at }) {
+  const [, setTurn] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setTurn((turn) => turn + 1), SECOND);
+    return () => clearInterval(timer);
+  }, []);
+  return html`<${Time} at=${at} ago />`;
 }
 
 export function Empty({ title, children }) {

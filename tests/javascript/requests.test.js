@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import './browser.js';
 
-const { clauseWords, groupWords, unmetWords, withoutWords } = await import('../../ironic_traits/ui/views/clauses.js');
+const { clauseWords, groupWords, unmetWords, verdict, withoutWords } = await import('../../ironic_traits/ui/views/clauses.js');
 const { flavorOf, imageOf, listOf } = await import('../../ironic_traits/ui/views/requests.js');
 const { topologyOf, topologyOptions } = await import('../../ironic_traits/ui/views/why_topology.js');
 
@@ -54,7 +54,23 @@ test('clauses in words', () => {
     unknown: 'unknown',
   };
   assert.deepEqual(Object.fromEntries(Object.keys(clauses).map((clause) => [clause, clauseWords(clause)])), clauses);
-  assert.equal(withoutWords(['required:A', 'forbidden:B']), 'Without “has the trait A” and “lacks the trait B”');
+  assert.equal(withoutWords(['required:A', 'forbidden:B', 'required_any:C,D']), 'Without A and not B and one of C, D');
+  assert.equal(withoutWords(['resource_class:gold', 'eligible:reserved']), 'Without class gold and “is not reserved”');
+});
+
+test('the verdict on a request', () => {
+  const one = { clause: 'required:A', rejected: 5 };
+  for (const [explanation, words] of [
+    [{ considered: 0 }, 'There is no node'],
+    [{ matched: 1, considered: 1200 }, '1 node of 1,200 matches'],
+    [{ matched: 1100, considered: 1200 }, '1,100 nodes of 1,200 match'],
+    [{}, 'No node matches'],
+    [{ relaxations: [{ drop: ['required:A'], nodes: 2 }] }, 'No node has A; without it 2 match'],
+    [{ relaxations: [{ drop: ['required:A'], nodes: 1 }], considered: 6 }, 'No node matches; without A 1 matches'],
+    [{ relaxations: [{ drop: ['required:A', 'eligible:reserved'], nodes: 2 }, { drop: ['a', 'b', 'c'], nodes: 9 }] }, 'No node matches; without A and “is not reserved” 2 match'],
+  ]) {
+    assert.equal(verdict({ matched: 0, considered: 5, clauses: [one], relaxations: [], ...explanation }), words);
+  }
 });
 
 test('groups in words', () => {

@@ -2,23 +2,26 @@
 import { get, request } from '../api.js';
 import { useData } from '../data.js';
 import { curl, number, plural } from '../format.js';
-import { fieldsOf, useFields } from '../forms.js';
+import { FieldError, fieldsOf, inField, useFields } from '../forms.js';
 import { html } from '../html.js';
-import { go } from '../router.js';
+import { go, link } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
 import { Busy, Card, Command, Empty, Problem } from '../widgets.js';
 import { Drift, Firmware } from './drift.js';
 import { Exclusive } from './exclusive.js';
+import { NovaFlavor, Wrong, marks } from './fields.js';
 import { Promises } from './promises.js';
 import { listOf } from './requests.js';
 
 /** The fields of the form, as they are in the URL. (An input named "remove" would hide the method of its form.) */
-const FIELDS = ['flavors', 'images', 'without', 'nodes', 'gains', 'loses', 'by'];
+const FIELDS = ['nova', 'flavors', 'images', 'without', 'nodes', 'gains', 'loses', 'by'];
 const EXAMPLE = `{
   "gold": {"resources:CUSTOM_GOLD": "1"},
   "vmx": {"trait:HW_CPU_X86_VMX": "required"}
 }`;
 const IMAGES = '{"sealed": {"trait:CUSTOM_MEASURED_BOOT": "required"}}';
+/** What stands for all flavors of nova. */
+const ALL = '*';
 const GROUPS = ['resource_class', 'owner', 'shard'];
 /** The most resource classes that get a bar when no flavor is named. */
 export const MAX_CLASSES = 100;
@@ -38,29 +41,35 @@ function supposed(parameters) {
 }
 
 export function Capacity({ parameters }) {
+  const nova = parameters.get('nova');
   let flavors = null;
   let images = null;
   let wrong = null;
   try {
-    flavors = listOf(parameters.get('flavors') ?? '', 'flavors', 'extra_specs');
-    images = listOf(parameters.get('images') ?? '', 'images', 'properties');
+    flavors = inField('flavors', () => listOf(parameters.get('flavors') ?? '', 'flavors', 'extra_specs'));
+    images = inField('images', () => listOf(parameters.get('images') ?? '', 'images', 'properties'));
+    if (nova && flavors) throw new FieldError('nova', 'Name flavors of nova, or paste others.');
   } catch (error) {
     wrong = error;
   }
-  const key = wrong ? null : JSON.stringify([flavors, supposed(parameters)]);
+  const key = wrong ? null : JSON.stringify([nova, flavors, supposed(parameters)]);
   const state = useData(key, async (signal) => {
+    if (nova) {
+      const body = { nova_flavors: nova === ALL ? true : nova.split(',').map((name) => name.trim()).filter(Boolean), ...supposed(parameters) };
+      return { ...(await request('POST', '/v1/capacity', body, { signal })), body };
+    }
     const all = flavors ?? (await classes(signal));
     const body = { flavors: flavors ?? all.slice(0, MAX_CLASSES), ...supposed(parameters) };
     if (!all.length) return { flavors: [], warnings: [], body };
-    return { ...(await request('POST', '/v1/capacity', body, { signal })), body, isCut: all.length > body.flavors.length };
+    return { ...(await request('POST', '/v1/capacity', body, { signal })), body, isCut: all.length > body.flavors.length, isByClass: !flavors };
   });
   return html`
-    <div class="title"><h1>Capacity</h1><span class="muted">${flavors ? 'by flavor' : 'by resource class'}</span></div>
+    <div class="title"><h1>Capacity</h1><span class="muted">${flavors || nova ? 'by flavor' : 'by resource class'}</span></div>
     <div class="columns why">
       <${Form} parameters=${parameters} wrong=${wrong} />
       <div class="stack">
         <section class="card" aria-label="Capacity">
-          <${Problem} error=${state.error} retry=${state.reload} />
+          <${Problem} error=${state.error} retry=${state.reload} at=${state.at} />
           ${!state.data && state.loading && html`<${Busy}>Counting …<//>`}
           ${state.data && html`<${Result} ...${state.data} loading=${state.loading} />`}
         </section>
@@ -87,50 +96,59 @@ function Form({ parameters, wrong }) {
     go(['capacity'], fieldsOf(event.target, FIELDS));
   };
   return html`<form class="card request" ref=${form} onSubmit=${submit}>
-    <label>Flavors <textarea name="flavors" spellcheck=${false} placeholder=${EXAMPLE} aria-describedby="flavors-help"></textarea></label>
-    <p id="flavors-help" class="muted">JSON: an object with the extra specs of each flavor, or a list of flavors. Empty: each resource class.</p>
-    <label>Images <textarea name="images" class="short" spellcheck=${false} placeholder=${IMAGES} aria-describedby="images-help"></textarea></label>
-    <p id="images-help" class="muted">JSON, for the drift: an object with the properties of each image, or a list of images.</p>
+    <${NovaFlavor} label="Flavors of nova" name="nova" placeholder="names, or ${ALL} for all" ...${marks(wrong, 'nova', 'nova-help')} />
+    <p id="nova-help" class="muted">Separated by commas. Without any flavor, the nodes are counted by resource class.</p>
+    <${Wrong} error=${wrong} field="nova" />
+    <details open=${['flavors', 'images'].some((name) => parameters.get(name))}>
+      <summary>Flavors and images as JSON</summary>
+      <div class="request">
+        <label>Flavors <textarea name="flavors" spellcheck=${false} placeholder=${EXAMPLE} ...${marks(wrong, 'flavors', 'flavors-help')}></textarea></label>
+        <${Wrong} error=${wrong} field="flavors" />
+        <p id="flavors-help" class="muted">An object with the extra specs of each flavor, or a list of flavors.</p>
+        <label>Images <textarea name="images" class="short" spellcheck=${false} placeholder=${IMAGES} ...${marks(wrong, 'images', 'images-help')}></textarea></label>
+        <${Wrong} error=${wrong} field="images" />
+        <p id="images-help" class="muted">For the drift: an object with the properties of each image, or a list of images.</p>
+      </div>
+    </details>
     <label>Split by <select name="by"><option value="">nothing</option>${GROUPS.map((each) => html`<option value=${each}>${each}</option>`)}</select></label>
     <h2>What if</h2>
     <label>these nodes did not exist <input name="without" placeholder="names or uuids" /></label>
     <${TraitInput} label="nodes had these traits" name="gains" />
     <${TraitInput} label="and not these" name="loses" />
     <label>on these nodes <input name="nodes" placeholder="names or uuids; empty: all nodes" /></label>
-    <${Problem} error=${wrong} />
     <div class="buttons"><a class="button" href="#/capacity">Reset</a><button type="submit" class="primary">Count</button></div>
   </form>`;
 }
 
-function Result({ flavors, warnings, isCut, loading }) {
+function Result({ flavors, warnings, isCut, isByClass, loading }) {
   if (!flavors.length) {
-    return html`<${Empty} title="No node has a resource class."><p>Name flavors on the left, or give the <a href="#/nodes">nodes</a> classes.</p><//>`;
+    return html`<${Empty} title=${warnings.length ? 'No flavor is for nodes.' : 'No node has a resource class.'}>${warnings.map((warning) => html`<p>${warning}</p>`)}<p>Name flavors on the left, or give the <a href="#/nodes">nodes</a> classes.</p><//>`;
   }
   return html`
     ${warnings.map((warning) => html`<p class="note warn">${warning}</p>`)}
     ${isCut && html`<p class="note warn">These are the ${MAX_CLASSES} resource classes that most nodes have. To count others, name them as flavors.</p>`}
-    <${Bars} flavors=${flavors} loading=${loading} />`;
+    <${Bars} flavors=${flavors} loading=${loading} areClasses=${isByClass} />`;
 }
 
-/** A bar for each flavor: how many nodes are free, held, and unavailable. linkOf returns the link of a flavor. */
-export function Bars({ flavors, loading = false, linkOf }) {
+/** A bar for each flavor: how many nodes are free, held, and unavailable. Classes have links to their nodes. */
+export function Bars({ flavors, loading = false, areClasses = false }) {
   const rows = flavors.flatMap((flavor) => [
-    { ...flavor, label: flavor.name, isGroup: false, target: linkOf?.(flavor) },
+    { ...flavor, label: flavor.name, isGroup: false, filters: areClasses && { resource_class: flavor.name } },
     ...Object.values(flavor.by ?? {}).flat().map((group) => ({ ...group, label: group.value ?? '(none)', isGroup: true })),
   ]);
   const whole = Math.max(1, ...flavors.map((flavor) => flavor.matching));
   return html`
-    <${Legend} />
+    <${Legend}>a bar is as long as the number of nodes that match<//>
     <div class="chart capacity ${loading ? 'stale' : ''}" role="table" aria-label="Nodes for each flavor">
-      <div class="row-of-chart" role="row"><span role="columnheader">${linkOf ? 'Class' : 'Flavor'}</span><span role="columnheader" class="bar-head"><span class="visually-hidden">Bar</span></span>
+      <div class="row-of-chart" role="row"><span role="columnheader">${areClasses ? 'Class' : 'Flavor'}</span><span role="columnheader" class="bar-head"><span class="visually-hidden">Bar</span></span>
         ${['free', 'held', 'not'].map((name) => html`<span role="columnheader" class="number">${name === 'not' ? 'unavailable' : name}</span>`)}</div>
       ${rows.map((row) => html`<${Row} row=${row} whole=${whole} />`)}
     </div>`;
 }
 
-/** What the colours of a bar mean. */
-export function Legend() {
-  return html`<p class="legend"><span class="key free"></span> free <span class="key held"></span> held <span class="key lost"></span> unavailable</p>`;
+/** What the colours and the length of a bar mean. */
+export function Legend({ children }) {
+  return html`<p class="legend"><span class="key free"></span> free <span class="key held"></span> held <span class="key lost"></span> unavailable <span class="muted"> · ${children}</span></p>`;
 }
 
 /** A bar of free, held and unavailable nodes; whole: the number of nodes that fills it. */
@@ -149,12 +167,17 @@ function Row({ row, whole }) {
   const [lost, reasons] = lostOf(row.unavailable);
   const lostDifference = row.difference && lostOf(row.difference.unavailable)[0];
   return html`<div class="row-of-chart" role="row">
-    <span role="rowheader" class=${row.isGroup ? 'group' : ''}>${row.isGroup ? row.label : html`<strong>${row.target ? html`<a href=${row.target}>${row.label}</a>` : row.label}</strong> <span class="count">${plural(row.matching, 'node')}</span>`}</span>
+    <span role="rowheader" class=${row.isGroup ? 'group' : ''}>${row.isGroup ? row.label : html`<strong>${row.filters ? html`<a href=${link(['nodes'], row.filters)}>${row.label}</a>` : row.label}</strong> <span class="count">${plural(row.matching, 'node')}</span>`}</span>
     <span role="cell" class="bar-cell"><${Parts} free=${row.free} held=${row.held} lost=${lost} whole=${whole} /></span>
-    <span role="cell" class="number">${number(row.free)}<${Difference} value=${row.difference?.free} /></span>
+    <span role="cell" class="number"><${Linked} count=${row.free} filters=${row.filters && { ...row.filters, eligible: 'true' }} /><${Difference} value=${row.difference?.free} /></span>
     <span role="cell" class="number">${number(row.held)}<${Difference} value=${row.difference?.held} /></span>
-    <span role="cell" class="number">${number(lost)}<${Difference} value=${lostDifference} />${reasons && html`<span class="reasons">${reasons}</span>`}</span>
+    <span role="cell" class="number"><${Linked} count=${lost} filters=${row.filters && { ...row.filters, eligible: 'false', reserved: 'false', associated: 'false' }} /><${Difference} value=${lostDifference} />${reasons && html`<span class="reasons">${reasons}</span>`}</span>
   </div>`;
+}
+
+/** A number of nodes, with a link to them if there are filters that select them. */
+function Linked({ count, filters }) {
+  return filters && count ? html`<a href=${link(['nodes'], filters)}>${number(count)}</a>` : number(count);
 }
 
 function Difference({ value }) {

@@ -20,7 +20,7 @@ export function Changes({ parameters }) {
   const filters = Object.fromEntries(FILTERS.map((name) => [name, parameters.get(name)]));
   const marker = parameters.get('marker');
   const path = `/v1/history${query({ ...filters, sort_dir: 'desc', limit: SIZE, marker })}`;
-  const { data, error, loading, isStale, reload } = useData(path, (signal) => get(path, { signal }));
+  const { data, at, error, loading, isStale, reload } = useData(path, (signal) => get(path, { signal }));
   const form = useFields(FILTERS, parameters);
   useEffect(() => {
     // The next look begins after the response to the last one, however long that takes.
@@ -46,7 +46,7 @@ export function Changes({ parameters }) {
         <button type="submit">Filter</button>
         <label class="check"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.target.checked)} /> Reload every 5 seconds</label>
       </form>
-      <${Problem} error=${error} retry=${reload} />
+      <${Problem} error=${error} retry=${reload} at=${at} />
       ${!data && loading && html`<${Busy} />`}
       ${data && !data.history.length && html`<${None} isFiltered=${FILTERS.some((name) => filters[name])} />`}
       ${data?.history.length > 0 &&

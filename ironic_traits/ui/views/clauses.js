@@ -1,4 +1,5 @@
 // The clauses of a request, in words.
+import { number, plural } from '../format.js';
 
 /**
  * {kind: [words for a node that meets the clause, for one that does not]}.
@@ -61,12 +62,56 @@ function inWords(clause, column) {
 }
 
 /**
+ * The shortest words for what a clause asks for, by its kind. The others are in quotes.
+ *
+ * @type {Record<string, string>}
+ */
+const NAMES = { required: '', required_any: 'one of ', forbidden: 'not ', resource_class: 'class ' };
+
+/**
+ * Return what a clause asks for, as short as can be: its name, or its words in quotes.
+ *
+ * @param {string} clause
+ */
+function nameOf(clause) {
+  const [kind, ...rest] = clause.split(':');
+  return Object.hasOwn(NAMES, kind) ? NAMES[kind] + rest.join(':').replaceAll(',', ', ') : `“${clauseWords(clause)}”`;
+}
+
+/**
  * Return what a relaxation leaves out, in words.
  *
  * @param {string[]} drop
  */
 export function withoutWords(drop) {
-  return `Without “${drop.map(clauseWords).join('” and “')}”`;
+  return `Without ${drop.map(nameOf).join(' and ')}`;
+}
+
+/**
+ * The same as a request.
+ *
+ * @param {string[]} drop clauses that a request can leave out.
+ */
+export function dropWords(drop) {
+  return `Drop ${drop.map(nameOf).join(' and ')}`;
+}
+
+/**
+ * Return the answer to a request in a sentence: "No node has CUSTOM_NOPE; without it 2 match".
+ *
+ * @param {{matched: number, considered: number, clauses: {clause: string, rejected: number}[],
+ *   relaxations: {drop: string[], nodes: number}[]}} explanation of POST /v1/matches.
+ */
+export function verdict({ matched, considered, clauses, relaxations }) {
+  const matches = (/** @type {number} */ count) => `${number(count)} match${count === 1 ? 'es' : ''}`;
+  if (!considered) return 'There is no node';
+  if (matched) return `${plural(matched, 'node')} of ${number(considered)} match${matched === 1 ? 'es' : ''}`;
+  const [best] = relaxations;
+  if (!best) return 'No node matches';
+  const [first] = best.drop;
+  const isAll = best.drop.length === 1 && clauses.some(({ clause, rejected }) => clause === first && rejected === considered);
+  if (isAll && first.startsWith('required:')) return `No node has ${nameOf(first)}; without it ${matches(best.nodes)}`;
+  return `No node matches; without ${best.drop.map(nameOf).join(' and ')} ${matches(best.nodes)}`;
 }
 
 /**

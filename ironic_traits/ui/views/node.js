@@ -37,7 +37,7 @@ export function Node({ ident, parameters }) {
     </div>
     <${Facts} node=${data} />
     ${data.description && html`<p>${data.description}</p>`}
-    <${Problem} error=${node.error} retry=${node.reload} />
+    <${Problem} error=${node.error} retry=${node.reload} at=${node.at} />
     <div class="columns">
       <div class="stack">
         <${TraitsOf} node=${data} at=${parameters.get('at')} turn=${turn} onChange=${node.reload} />

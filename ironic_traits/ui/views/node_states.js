@@ -24,6 +24,10 @@ export const VERBS = {
   deleted: ['active', 'deploy failed', 'error', 'rescue', 'rescue failed', 'rescue wait', 'unrescue failed', 'wait call-back',
     'service failed', 'service wait'],
 };
+/** The verb that one expects next, if it is allowed: the first of these. */
+const PRIMARY = ['unhold', 'unrescue', 'active', 'provide', 'manage'];
+/** Those that destroy something: they stand apart. */
+const RISKY = ['abort', 'rebuild', 'deleted'];
 const LABELS = { active: 'deploy', deleted: 'undeploy' };
 const WARNINGS = {
   active: 'The image of the instance is written to the disks.',
@@ -59,6 +63,9 @@ export function States({ node, hasFailed, onChange }) {
   const isWaiting = !isMoving && node.provision_state.includes('wait');
   useLook(node, isMoving || isWaiting, hasFailed, onChange);
   const verbs = Object.keys(VERBS).filter((verb) => VERBS[verb].includes(node.provision_state));
+  const primary = PRIMARY.find((verb) => verbs.includes(verb));
+  const targets = Object.keys(POWER).filter((target) => canPower(target, node.power_state));
+  const button = (label, onClick, kind = '') => html`<button type="button" class=${kind} disabled=${state.running} onClick=${onClick}>${label}</button>`;
   const provision = (verb) => setAsking({
     title: `${LABELS[verb] ?? verb} ${node.name ?? node.uuid}?`,
     text: WARNINGS[verb],
@@ -90,10 +97,15 @@ export function States({ node, hasFailed, onChange }) {
     <${Problem} error=${state.error} />
     ${node.origin && html`<p class="muted">The Ironic of the cloud “${node.origin}” manages this node. Change its state there.</p>`}
     ${!node.origin && html`<div class="row verbs">
-      ${verbs.map((verb) => html`<button type="button" disabled=${state.running} onClick=${() => provision(verb)}>${LABELS[verb] ?? verb}</button>`)}
-      ${Object.keys(POWER).filter((target) => canPower(target, node.power_state)).map((target) => html`<button type="button" disabled=${state.running} onClick=${() => power(target)}>${POWER[target][0]}</button>`)}
-      <button type="button" disabled=${state.running} onClick=${maintain}>${node.maintenance ? 'End maintenance' : 'Set maintenance'}</button>
-    </div>`}
+        ${verbs.filter((verb) => !RISKY.includes(verb)).map((verb) => button(LABELS[verb] ?? verb, () => provision(verb), verb === primary ? 'primary' : ''))}
+        ${button(node.maintenance ? 'End maintenance' : 'Set maintenance', maintain)}
+      </div>
+      <div class="row verbs apart">
+        ${targets.filter((target) => !POWER[target][1]).map((target) => button(POWER[target][0], () => power(target)))}
+        ${targets.filter((target) => POWER[target][1]).map((target) => button(POWER[target][0], () => power(target), 'risky'))}
+        <span class="spread"></span>
+        ${verbs.filter((verb) => RISKY.includes(verb)).map((verb) => button(LABELS[verb] ?? verb, () => provision(verb), 'risky'))}
+      </div>`}
     ${asking &&
     html`<${Confirm} title=${asking.title} action=${asking.action} danger=${asking.danger} onConfirm=${asking.confirm} onClose=${() => setAsking(null)}>
       ${asking.text && html`<p>${asking.text}</p>`}

@@ -4,13 +4,15 @@ import { useData } from '../data.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
 import { useState } from '../vendor/hooks.js';
-import { Busy, Card, Problem, Time, Trait } from '../widgets.js';
+import { Busy, Card, Problem, State, Time, Trait } from '../widgets.js';
 
 /** The entries that are shown first; and how many times more "Show older entries" shows. */
 const SIZE = 30;
 const GROWTH = 4;
 /** The most entries that a request asks for. */
 const MAX_PAGE = 1000;
+/** The event of a change of the provision state. */
+const TRANSITION = /^(?:Requested: ([^.]+)\. )?The provision state changed from "([^"]+)" to "([^"]+)"\.(.*)$/s;
 
 export function Timeline({ node, at, turn }) {
   const [count, setCount] = useState(SIZE);
@@ -60,9 +62,16 @@ function Entry({ entry, node, at }) {
   </li>`;
 }
 
+/** An event in its words, with chips for the provision states. */
+function Happening({ entry: { event, provision_state: state } }) {
+  const [, verb, from, to, rest] = TRANSITION.exec(event) ?? [];
+  if (from) return html`<${State} state=${from} /> <span aria-hidden="true">→</span><span class="visually-hidden">to</span> <${State} state=${to} /> ${verb && html`<span class="muted">requested: ${verb}</span>`}${rest}`;
+  return html`${state && html`<${State} state=${state} /> `}${event}`;
+}
+
 /** What happened: the traits of a write of traits, the sentence of anything else. */
 export function What({ entry, most = Infinity }) {
-  if (!entry.added && !entry.removed) return html`<div class="what">${entry.event}</div>`;
+  if (!entry.added && !entry.removed) return html`<div class="what"><${Happening} entry=${entry} /></div>`;
   const added = entry.added ?? [];
   const removed = entry.removed ?? [];
   const rest = added.length + removed.length - most;

@@ -9,6 +9,7 @@ import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { ROWS, store, stored } from '../stored.js';
 import { Busy, Command, Empty, NodeLink, Problem, State, Time, Trait } from '../widgets.js';
 import { Bulk } from './bulk.js';
+import { NoNodes } from './examples.js';
 import { Facets, MAX_VALUES } from './facets.js';
 import { COLUMNS, FIELDS, FLAGS, TRAIT_FILTERS, all, changed, chips, filtersOf, options, withTrait } from './filters.js';
 import { WaitingMirrors } from './mirrors.js';
@@ -74,9 +75,9 @@ export function Nodes({ parameters }) {
         </div>
         ${bulk && html`<${Bulk} ...${bulk} onDone=${retry} onClose=${() => setBulk(null)} />`}
         <${Chips} parameters=${parameters} />
-        <${Problem} error=${state.error} retry=${retry} />
+        <${Problem} error=${state.error} retry=${retry} at=${state.at} />
         ${!state.data && state.loading && html`<${Busy} />`}
-        ${state.data && html`<${Table} ...${{ list: state.data, columns, parameters, loading: state.loading, chosen, onChoose: setChosen }} />`}
+        ${state.data && html`<${Table} ...${{ list: state.data, columns, parameters, loading: state.loading, chosen, onChoose: setChosen, onCreate: retry }} />`}
         ${state.data && html`<${NodePager} parameters=${parameters} list=${state.data} total=${total} isStale=${state.isStale} />`}
         <details class="commands">
           <summary>The same with a command</summary>
@@ -268,13 +269,13 @@ function Baremetal({ filters, columns, order: sorting = [], more = [] }) {
 }
 
 /** The table of the nodes; chosen: the uuids of those that are selected. */
-function Table({ list, columns, parameters, loading, chosen, onChoose }) {
+function Table({ list, columns, parameters, loading, chosen, onChoose, onCreate }) {
   const { nodes } = list;
   const uuids = nodes.map(({ uuid }) => uuid);
   const isWhole = uuids.every((uuid) => chosen.has(uuid));
   const choose = (some, isChosen) => onChoose(new Set(isChosen ? [...chosen, ...some] : [...chosen].filter((uuid) => !some.includes(uuid))));
   const box = (label, some, isChosen) => html`<input type="checkbox" aria-label=${label} checked=${isChosen} onChange=${() => choose(some, !isChosen)} />`;
-  if (!nodes.length) return html`<${None} parameters=${parameters} reasons=${warnings.get(list) ?? []} />`;
+  if (!nodes.length) return html`<${None} parameters=${parameters} reasons=${warnings.get(list) ?? []} onCreate=${onCreate} />`;
   return html`<div class="scroll ${loading ? 'stale' : ''}" tabindex="0" role="region" aria-label="Table of nodes">
     <table class="nodes" role="table">
       <thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader" class="choice">${box('Select all nodes of this page', uuids, isWhole)}</th>${columns.map((name) => html`<${Heading} key=${name} name=${name} parameters=${parameters} />`)}</tr></thead>
@@ -322,15 +323,12 @@ function Traits({ names, parameters }) {
   </div>`;
 }
 
-function None({ parameters, reasons }) {
+function None({ parameters, reasons, onCreate }) {
   if (chips(parameters).length) {
     return html`<${Empty} title="No node matches these filters.">
       ${reasons.map((sentence) => html`<p key=${sentence}>${sentence}</p>`)}
       <p>Remove a filter above, or ask <a href=${link(['why'], { required: parameters.get('traits') })}>why no node matches</a>.</p>
     <//>`;
   }
-  return html`<${Empty} title="There are no nodes yet, or none that you may see.">
-    <p>Register one:</p>
-    <${Command} label="baremetal">baremetal node create --driver fake-hardware --name rack1-1 --resource-class gold<//>
-  <//>`;
+  return html`<${NoNodes} onCreate=${onCreate} />`;
 }

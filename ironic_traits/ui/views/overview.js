@@ -5,8 +5,9 @@ import { number, plural } from '../format.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
 import { useEffect, useState } from '../vendor/hooks.js';
-import { Bar, Busy, Card, Empty, NodeLink, Problem, State, Time, kindOf } from '../widgets.js';
+import { Bar, Busy, Card, NodeLink, Problem, State, Time, kindOf } from '../widgets.js';
 import { Bars, MAX_CLASSES, classes } from './capacity.js';
+import { NoNodes } from './examples.js';
 import { What } from './node_timeline.js';
 
 /** Milliseconds between two readings, while the tab is visible. */
@@ -25,16 +26,16 @@ export function Overview() {
   const failures = useData('failures', (signal) => get(recent(24, { severity: 'ERROR', limit: MAX_FAILURES }), { signal }), turn);
   const changes = useData('changes', (signal) => get(recent(1, { limit: SHOWN }), { signal }), turn);
   const nodes = facets.data?.nodes;
-  if (nodes === 0) return html`<${Title} nodes=${0} /><${NoNodes} />`;
+  if (nodes === 0) return html`<${Title} nodes=${0} /><section class="card"><${NoNodes} onCreate=${facets.reload} /></section>`;
   return html`
-    <${Title} nodes=${nodes} at=${facets.data?.at} />
-    <${Problem} error=${facets.error} retry=${facets.reload} />
+    <${Title} nodes=${nodes} />
+    <${Problem} error=${facets.error} retry=${facets.reload} at=${facets.at} />
     <div class="columns">
       <div class="stack">
         <${Waiting} facets=${facets.data} capacity=${capacity.data} turn=${turn} />
         <${Card} title="Nodes by class">
-          <${Problem} error=${capacity.error} retry=${capacity.reload} />
-          ${capacity.data ? html`<${Bars} flavors=${capacity.data.flavors} linkOf=${({ name }) => link(['nodes'], { resource_class: name })} />` : !capacity.error && html`<${Busy}>Counting …<//>`}
+          <${Problem} error=${capacity.error} retry=${capacity.reload} at=${capacity.at} />
+          ${capacity.data ? html`<${Bars} flavors=${capacity.data.flavors} areClasses />` : !capacity.error && html`<${Busy}>Counting …<//>`}
         <//>
         <${Card} title="Nodes by state">
           ${facets.data ? html`<${States} facets=${facets.data} />` : !facets.error && html`<${Busy} />`}
@@ -77,12 +78,6 @@ async function readCapacity(signal) {
 
 function Title({ nodes }) {
   return html`<div class="title"><h1>Overview</h1><span class="muted" role="status">${nodes === undefined ? '' : plural(nodes, 'node')}</span></div>`;
-}
-
-function NoNodes() {
-  return html`<section class="card"><${Empty} title="There are no nodes yet, or your project may not see any.">
-    <p>Create one: <span class="mono">baremetal node create --driver fake-hardware --name NAME</span></p>
-  <//></section>`;
 }
 
 /** What waits for a person: each line leads to what it is about. */

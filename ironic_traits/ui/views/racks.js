@@ -86,8 +86,8 @@ export function Racks({ parameters }) {
         <span class="spread"></span>
         ${key && key !== 'driver' && html`<${Block} divider=${key} />`}
       </div>
-      <${Legend} />
-      <${Problem} error=${state.error} retry=${state.reload} />
+      <${Legend}>a bar is all nodes of a group<//>
+      <${Problem} error=${state.error} retry=${state.reload} at=${state.at} />
       ${!state.data && state.loading && html`<${Busy}>Counting …<//>`}
       ${state.data && html`<${Tiles} key=${state.data.divider} ...${state.data} isStale=${state.isStale} />`}
     </section>`;

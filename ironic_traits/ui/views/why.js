@@ -1,14 +1,15 @@
 // Which nodes match a flavor, an image and traits; and why the others do not.
-import { get, request } from '../api.js';
+import { request } from '../api.js';
 import { useData } from '../data.js';
 import { curl, number, plural, quote } from '../format.js';
-import { fieldsOf, useFields } from '../forms.js';
+import { FieldError, fieldsOf, inField, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
 import { useState } from '../vendor/hooks.js';
 import { Bar, Busy, Card, Command, Empty, Problem } from '../widgets.js';
-import { clauseWords } from './clauses.js';
+import { clauseWords, verdict } from './clauses.js';
+import { NovaFlavor, ResourceClass, Wrong, marks } from './fields.js';
 import { flavorOf, imageOf } from './requests.js';
 import { MATCHES, Matches, NearMisses } from './why_matches.js';
 import { Relaxations, Relaxed } from './why_relaxations.js';
@@ -16,27 +17,30 @@ import { Reserve } from './why_reserve.js';
 import { Groups, TOPOLOGY_FIELDS, TopologyFields, topologyOf, topologyOptions } from './why_topology.js';
 
 /** The fields of the form, as they are in the URL. */
-const FIELDS = ['flavor', 'flavor_name', 'image', 'image_id', 'required', 'forbidden', 'resource_class', ...TOPOLOGY_FIELDS];
+const ONE_OF = ['one_of', 'one_of_2', 'one_of_3', 'one_of_4'];
+const FIELDS = ['flavor', 'flavor_name', 'image', 'image_id', 'required', ...ONE_OF, 'forbidden', 'resource_class', ...TOPOLOGY_FIELDS];
 const EXAMPLE = `{
   "resources:CUSTOM_GOLD": "1",
   "trait:HW_CPU_X86_VMX": "required"
 }`;
 
-/** Return the body of POST /v1/matches for the parameters; throws Error with a sentence for people. */
+/** Return the body of POST /v1/matches for the parameters; throws a FieldError. */
 function bodyOf(parameters) {
   const text = (name) => (parameters.get(name) ?? '').trim();
   /** @type {Record<string, unknown>} */
   const body = topologyOf(text);
-  if (text('flavor') && text('flavor_name')) throw new Error('Enter either a flavor, or the name of one of nova.');
-  if (text('image') && text('image_id')) throw new Error('Enter either an image, or the id of one in Glance.');
-  const flavor = text('flavor_name') ? { name: text('flavor_name') } : flavorOf(text('flavor'));
-  const image = text('image_id') ? { id: text('image_id') } : imageOf(text('image'));
+  if (text('flavor') && text('flavor_name')) throw new FieldError('flavor_name', 'Enter either a flavor, or the name of one of nova.');
+  if (text('image') && text('image_id')) throw new FieldError('image_id', 'Enter either an image, or the id of one in Glance.');
+  const flavor = text('flavor_name') ? { name: text('flavor_name') } : inField('flavor', () => flavorOf(text('flavor')));
+  const image = text('image_id') ? { id: text('image_id') } : inField('image', () => imageOf(text('image')));
   if (flavor) body.flavor = flavor;
   if (image) body.image = image;
   for (const name of ['required', 'forbidden']) {
     const names = namesIn(text(name));
     if (names.length) body[name] = names;
   }
+  const oneOf = ONE_OF.map((name) => namesIn(text(name))).filter((names) => names.length);
+  if (oneOf.length) body.required_any = oneOf;
   if (text('resource_class')) body.resource_class = text('resource_class');
   return body;
 }
@@ -68,47 +72,32 @@ function Form({ parameters, wrong }) {
     event.preventDefault();
     go(['why'], fieldsOf(event.target, FIELDS));
   };
+  const [groups, setGroups] = useState(1);
+  const shown = Math.max(groups, ONE_OF.findLastIndex((name) => parameters.get(name)) + 1);
   return html`<form class="card request" ref=${form} onSubmit=${submit}>
     <${TraitInput} label="Required traits" name="required" />
+    ${ONE_OF.map((name, place) => html`<div key=${name} hidden=${place >= shown}><${TraitInput} label=${place ? 'And one of these traits' : 'One of these traits'} name=${name} /></div>`)}
+    ${shown < ONE_OF.length && html`<div><button type="button" class="small" onClick=${() => setGroups(shown + 1)}>Add one of others</button></div>`}
     <${TraitInput} label="Forbidden traits" name="forbidden" />
     <${ResourceClass} />
-    <${TopologyFields} parameters=${parameters} />
-    <${NovaFlavor} />
-    <label>Image of Glance <input name="image_id" class="mono" placeholder="its id" /></label>
+    <${TopologyFields} parameters=${parameters} wrong=${wrong} />
+    <${NovaFlavor} label="Flavor of nova" name="flavor_name" placeholder="its name" ...${marks(wrong, 'flavor_name')} />
+    <${Wrong} error=${wrong} field="flavor_name" />
+    <label>Image of Glance <input name="image_id" class="mono" placeholder="its id" ...${marks(wrong, 'image_id')} /></label>
+    <${Wrong} error=${wrong} field="image_id" />
     <details open=${['flavor', 'image'].some((name) => parameters.get(name))}>
       <summary>A flavor or an image as JSON</summary>
       <div class="request">
-        <label>Flavor <textarea name="flavor" spellcheck=${false} placeholder=${EXAMPLE} aria-describedby="flavor-help"></textarea></label>
+        <label>Flavor <textarea name="flavor" spellcheck=${false} placeholder=${EXAMPLE} ...${marks(wrong, 'flavor', 'flavor-help')}></textarea></label>
+        <${Wrong} error=${wrong} field="flavor" />
         <p id="flavor-help" class="muted">Its extra specs, or the output of “openstack flavor show -f json”.</p>
-        <label>Image <textarea name="image" class="short" spellcheck=${false} placeholder='{"trait:CUSTOM_GOLD": "required"}' aria-describedby="image-help"></textarea></label>
+        <label>Image <textarea name="image" class="short" spellcheck=${false} placeholder='{"trait:CUSTOM_GOLD": "required"}' ...${marks(wrong, 'image', 'image-help')}></textarea></label>
+        <${Wrong} error=${wrong} field="image" />
         <p id="image-help" class="muted">Its properties, or the output of “openstack image show -f json”.</p>
       </div>
     </details>
-    <${Problem} error=${wrong} />
     <div class="buttons"><button type="submit" class="primary">Ask</button></div>
   </form>`;
-}
-
-/** The field for a resource class. It offers those of the nodes. */
-function ResourceClass() {
-  const [isUsed, setUsed] = useState(false);
-  const { data } = useData(isUsed ? 'classes' : null, (signal) => get('/v1/facets?by=resource_class&limit=1000', { signal }));
-  const known = (data?.facets.resource_class ?? []).filter(({ value }) => value);
-  return html`<label>Resource class <input name="resource_class" list="classes" autocomplete="off" onFocus=${() => setUsed(true)} /></label>
-    <datalist id="classes">${known.map(({ value, nodes }) => html`<option value=${value}>${plural(nodes, 'node')}</option>`)}</datalist>`;
-}
-
-/** The field for the name of a flavor of nova. It offers those that are for nodes. */
-function NovaFlavor() {
-  const [isUsed, setUsed] = useState(false);
-  const body = { nova_flavors: true };
-  const { data, error, loading } = useData(isUsed ? 'flavors' : null, (signal) => request('POST', '/v1/capacity', body, { signal }));
-  return html`<label>Flavor of nova
-      <input name="flavor_name" list="nova-flavors" autocomplete="off" placeholder="its name" onFocus=${() => setUsed(true)} /></label>
-    <datalist id="nova-flavors">${(data?.flavors ?? []).map(({ name, free, matching }) => html`<option value=${name}>${number(free)} of ${plural(matching, 'node')} free</option>`)}</datalist>
-    ${isUsed && loading && !data && html`<${Busy}>Reading the flavors of nova …<//>`}
-    ${error && html`<p class="note warn" role="status">There is no list of flavors: ${error.message}</p>`}
-    ${data && !data.flavors.length && html`<p class="note warn" role="status">nova has no flavor for nodes that you may see.</p>`}`;
 }
 
 function Answer({ body, parameters }) {
@@ -130,7 +119,7 @@ function Answer({ body, parameters }) {
   return html`
     <section class="card" aria-label="Result">
       <${Problem} error=${state.error} retry=${state.reload} />
-      <p class="big" role="status">${plural(explanation.matched, 'node')} of ${number(explanation.considered)} match${explanation.matched === 1 ? 'es' : ''}</p>
+      <p class="verdict" role="status">${verdict(explanation)}</p>
       ${warnings.map((warning) => html`<p class="note warn">${warning}</p>`)}
       ${(count || body.topology) && html`<p>Chosen: ${count ? `${number(nodes.length)} of ${plural(count, 'node')}` : plural(nodes.length, 'node')}</p>`}
       <${Matches} nodes=${nodes} count=${count} />
@@ -160,7 +149,7 @@ function Chart({ explanation }) {
   const others = explanation.clauses.filter(({ rejected }) => !rejected);
   return html`<${Card} title="What rules out how many nodes">
     ${!clauses.length && html`<p>No condition rules out a node.</p>`}
-    ${clauses.length > 0 && html`<p class="muted">The strong part of a bar: nodes that only this condition rules out.</p>
+    ${clauses.length > 0 && html`<p class="muted">Of ${plural(explanation.considered, 'node')}. The strong part of a bar: nodes that only this condition rules out.</p>
     <div class="chart" role="table" aria-label="Conditions, and the nodes that each rules out">
       <div class="row-of-chart" role="row">
         <span role="columnheader">A node that matches …</span><span role="columnheader" class="bar-head"><span class="visually-hidden">Bar</span></span>

@@ -1,11 +1,12 @@
 // What a request would match without some of its clauses.
-import { get, request } from '../api.js';
+import { request } from '../api.js';
 import { useData } from '../data.js';
 import { plural } from '../format.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
 import { Busy, Card, Problem } from '../widgets.js';
-import { withoutWords } from './clauses.js';
+import { dropWords, withoutWords } from './clauses.js';
+import { useClasses } from './fields.js';
 import { MATCHES, Matches, isCut } from './why_matches.js';
 
 /** Clauses of requirements, which a request can leave out; those of "eligible" it cannot. */
@@ -18,11 +19,11 @@ function isDroppable(clauses) {
 /** The relaxations; dropped: the clauses of the one that is shown, none if it is empty. onDrop gets others. */
 export function Relaxations({ relaxations, merged, dropped, onDrop }) {
   const hasLinks = !relaxations.every(({ drop }) => isDroppable(drop));
-  const names = useClasses(hasLinks ? merged.resource_class : null);
+  const names = useClassesNamed(hasLinks ? merged.resource_class : null);
   return html`<${Card} title="What would help">
     <ul class="relaxations">
       ${relaxations.map(({ drop, nodes }) => {
-        const label = html`<span>${withoutWords(drop)}</span><span class="gain">${plural(nodes, 'node')}</span>`;
+        const label = html`<span>${isDroppable(drop) ? dropWords(drop) : withoutWords(drop)}</span><span class="gain">→ ${plural(nodes, 'node')}</span>`;
         if (!isDroppable(drop)) {
           // Without its classes, the link would list other nodes than it says.
           const target = names ? { href: link(['nodes'], filters(without(merged, drop), names)) } : { 'aria-disabled': 'true' };
@@ -37,15 +38,10 @@ export function Relaxations({ relaxations, merged, dropped, onDrop }) {
 }
 
 /** Return the resource classes of nodes that have a name in Placement: [name, …]; null until they are known. */
-function useClasses(placementName) {
-  const path = '/v1/facets?by=resource_class&limit=1000';
-  const { data, error } = useData(placementName ? path : null, (signal) => get(path, { signal }));
+function useClassesNamed(placementName) {
+  const { data, error } = useClasses(Boolean(placementName));
   if (!placementName || error) return [];
-  return data ? matching(data.facets.resource_class ?? [], placementName) : null;
-}
-
-function matching(classes, placementName) {
-  return classes.map(({ value }) => value).filter((name) => name && normalized(name) === placementName);
+  return data ? data.map(({ value }) => value).filter((name) => normalized(name) === placementName) : null;
 }
 
 /** Return the name of a resource class in Placement. */

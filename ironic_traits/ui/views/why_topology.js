@@ -1,9 +1,11 @@
 // Nodes relative to each other, such as all in one rack: the fields of the form, and the groups in the answer.
 import { number, plural, quote } from '../format.js';
+import { FieldError } from '../forms.js';
 import { html } from '../html.js';
 import { useState } from '../vendor/hooks.js';
 import { Bar, Card } from '../widgets.js';
 import { groupWords, withoutWords } from './clauses.js';
+import { Wrong, marks } from './fields.js';
 
 /** The policies: {name: [in words, option of the command]}. */
 const POLICIES = {
@@ -18,12 +20,14 @@ const ITEM = ['key', 'policy', 'max_per_group', 'prefer'];
 const ROWS = ['', '_2', '_3', '_4', '_5', '_6', '_7', '_8'];
 export const TOPOLOGY_FIELDS = ['count', 'relative_to', ...ROWS.flatMap((row) => ITEM.map((name) => name + row))];
 
-/** Return {topology, relative_to, count} of the form, without those that are empty; throws Error with a sentence for people. */
+/** Return {topology, relative_to, count} of the form, without those that are empty; throws a FieldError. */
 export function topologyOf(text) {
   const entries = (row) => ITEM.map((name) => [name, text(name + row)]).filter(([, value]) => value);
-  const topology = ROWS.map((row) => Object.fromEntries(entries(row))).filter((item) => Object.keys(item).length);
-  if (topology.some((item) => !item.key || Object.keys(item).length === 1)) {
-    throw new Error('For nodes relative to each other, enter a key, and also a policy, a maximum or a preference.');
+  const items = ROWS.map((row) => Object.fromEntries(entries(row)));
+  const topology = items.filter((item) => Object.keys(item).length);
+  const wrong = items.findIndex((item) => Object.keys(item).length && (!item.key || Object.keys(item).length === 1));
+  if (wrong >= 0) {
+    throw new FieldError(`key${ROWS[wrong]}`, 'For nodes relative to each other, enter a key, and also a policy, a maximum or a preference.');
   }
   for (const item of topology) {
     if (item.max_per_group) item.max_per_group = numeric(item.max_per_group);
@@ -64,24 +68,25 @@ function shared(topology, name, policies) {
 }
 
 /** The fields. All rows are there, because a form shows the parameters in its fields; those that are not used are hidden. */
-export function TopologyFields({ parameters }) {
+export function TopologyFields({ parameters, wrong }) {
   const [added, setAdded] = useState(1);
   const used = ROWS.findLastIndex((row) => ITEM.some((name) => parameters.get(name + row)));
   const shown = Math.max(added, used + 1);
   return html`<label>Nodes <input name="count" type="number" min="1" placeholder="as many as possible" /></label>
-    ${ROWS.map((row, place) => html`<${Row} key=${row} end=${row} place=${place} isHidden=${place >= shown} />`)}
+    ${ROWS.map((row, place) => html`<${Row} key=${row} end=${row} wrong=${wrong} place=${place} isHidden=${place >= shown} />`)}
     <p id="topology-help" class="muted">A key divides nodes into groups: traits that begin with trait:…, or a field, such as properties/rack.</p>
     <datalist id="topology-keys">${KEYS.map((key) => html`<option value=${key} />`)}</datalist>
     ${shown < ROWS.length && html`<div><button type="button" class="small" onClick=${() => setAdded(shown + 1)}>Add a key</button></div>`}
     <label>Relative to instances <input name="relative_to" class="mono" placeholder="uuids" /></label>`;
 }
 
-function Row({ end, place, isHidden }) {
+function Row({ end, wrong, place, isHidden }) {
   return html`<fieldset class="topology" hidden=${isHidden}><legend>${place ? 'And' : 'Groups of nodes'}</legend>
-    <label>Key <input name=${`key${end}`} class="mono" list="topology-keys" autocomplete="off" placeholder="trait:CUSTOM_RACK_" aria-describedby="topology-help" /></label>
+    <label>Key <input name=${`key${end}`} class="mono" list="topology-keys" autocomplete="off" placeholder="trait:CUSTOM_RACK_" ...${marks(wrong, `key${end}`, 'topology-help')} /></label>
     <label>Policy <select name=${`policy${end}`}><option value="">none</option>${Object.entries(POLICIES).map(([name, [words]]) => html`<option value=${name}>${words}</option>`)}</select></label>
     <label>At most per group <input name=${`max_per_group${end}`} type="number" min="1" /></label>
     <label>Prefer <select name=${`prefer${end}`}><option value="">any group</option><option value="fullest">the fullest</option><option value="emptiest">the emptiest</option></select></label>
+    <${Wrong} error=${wrong} field=${`key${end}`} />
   </fieldset>`;
 }
 

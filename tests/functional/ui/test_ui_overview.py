@@ -116,6 +116,34 @@ def test_without_nodes(browser, tmp_path):
         tab.check_accessibility()
 
 
+def test_three_example_nodes(browser, tmp_path):
+    url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
+    with ForkedServer(url) as running, browsers.tab(browser, running.base) as tab:
+        page = tab.open('#/nodes')
+        page.get_by_role('button', name='Create three example nodes').click()
+        expect(page.locator('tbody td.name')).to_have_text(['example-1', 'example-2', 'example-3'])
+        tab.open('#/nodes?traits=CUSTOM_RACK_2')
+        expect(page.locator('tbody td.name')).to_have_text(['example-2', 'example-3'])
+        tab.open('#/overview')
+        expect(page.get_by_role('status').first).to_have_text('3 nodes')
+
+
+def test_the_age_of_what_is_shown(timed):
+    """If the service fails, the figures stay, and the page says how old they are."""
+    timed.expected = ['Failed to load resource']
+    timed.page.clock.install()
+    page = timed.open('#/overview')
+    expect(page.get_by_role('table', name='Nodes by state')).to_be_visible()
+    page.route('**/v1/facets?*', lambda route: route.abort())
+    page.clock.run_for(30000)
+    alert = page.get_by_role('alert').first
+    expect(alert).to_contain_text('What you see is from 30 seconds ago.')
+    page.clock.run_for(12000)
+    expect(alert).to_contain_text('What you see is from 42 seconds ago.')
+    assert rows(page, 'Nodes by state') == [['available', '18'], ['active', '3'], ['manageable', '3']]
+    timed.check_accessibility()
+
+
 def test_a_view_that_does_not_exist(tab):
     page = tab.open('#/nosuchview')
     expect(page.get_by_text('There is no such view.')).to_be_visible()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import urllib.parse
 
 import pytest
 from playwright.sync_api import expect
@@ -220,19 +221,19 @@ def test_why(writing, own):
     page.get_by_label('Flavor', exact=True).fill(json.dumps({'flavor': {'name': 'x', 'extra_specs': FLAVOR}}))
     page.get_by_label('Image', exact=True).fill('trait:CUSTOM_GPU_A100 = required')
     page.get_by_role('button', name='Ask').click()
-    expect(page.get_by_role('status').first).to_have_text('0 nodes of 24 match')
+    expect(page.get_by_role('status').first).to_have_text('No node matches; without CUSTOM_GPU_A100 5 match')
     chart = page.get_by_role('table', name=re.compile('Conditions'))
     expect(chart.get_by_role('row', name=re.compile('has the trait CUSTOM_GPU_A100'))).to_contain_text('16')
     writing.check_accessibility()
-    page.get_by_role('button', name=re.compile('Without “has the trait CUSTOM_GPU_A100”')).click()
+    page.get_by_role('button', name=re.compile('Drop CUSTOM_GPU_A100')).click()
     expect(page.get_by_text('nodes would match.')).to_be_visible()
     expect(page.get_by_role('region', name='Nodes that match')).to_contain_text('rack1-')
     expect(page.get_by_text('/placement/allocation_candidates?')).to_contain_text('resources=CUSTOM_GOLD')
     # The URL has the whole request, and the relaxation.
     page.reload()
-    expect(page.get_by_role('status').first).to_have_text('0 nodes of 24 match')
+    expect(page.get_by_role('status').first).to_have_text('No node matches; without CUSTOM_GPU_A100 5 match')
     expect(page.get_by_text('nodes would match.')).to_be_visible()
-    page.get_by_role('button', name=re.compile('Without “has the trait CUSTOM_GPU_A100”')).click()
+    page.get_by_role('button', name=re.compile('Drop CUSTOM_GPU_A100')).click()
     expect(page.get_by_text('nodes would match.')).to_have_count(0)
 
 
@@ -303,6 +304,7 @@ def test_capacity(tab):
     table = page.get_by_role('table', name='Nodes for each flavor')
     expect(table.get_by_role('row', name=re.compile('^storage'))).to_contain_text('maintenance: 1')
     tab.check_accessibility()
+    page.get_by_text('Flavors and images as JSON').click()
     page.get_by_role('textbox', name='Flavors').fill(json.dumps({'small': FLAVOR, HTML: {'resources:CUSTOM_GPU': 1}}))
     page.get_by_label('these nodes did not exist').fill('rack1-2')
     page.get_by_label('nodes had these traits').fill('CUSTOM_X')
@@ -317,6 +319,24 @@ def test_capacity(tab):
     page.get_by_role('textbox', name='Flavors').fill('{')
     page.get_by_role('button', name='Count').click()
     expect(page.get_by_role('alert')).to_contain_text('The flavors are not JSON')
+    expect(page.get_by_role('textbox', name='Flavors')).to_have_accessible_description(
+        re.compile('The flavors are not JSON')
+    )
+
+
+def test_numbers_of_a_class_lead_to_its_nodes(tab):
+    page = tab.open('#/capacity')
+    for column, filters in (
+        (0, {'resource_class': 'storage', 'eligible': 'true'}),
+        (2, {'resource_class': 'storage', 'eligible': 'false', 'reserved': 'false', 'associated': 'false'}),
+    ):
+        row = page.get_by_role('table', name='Nodes for each flavor').get_by_role('row', name=re.compile('^storage'))
+        link = row.locator('[role="cell"].number').nth(column).get_by_role('link')
+        number = link.inner_text()
+        link.click()
+        expect(page.get_by_role('status').first).to_have_text(f'{number} nodes')
+        assert page.url.endswith(f'?{urllib.parse.urlencode(filters)}')
+        page.go_back()
 
 
 def test_drift(tab):
@@ -328,6 +348,7 @@ def test_drift(tab):
     specs = {name: {f'resources:CUSTOM_{name.upper()}': 1} for name in ('gold', 'gpu')}
     specs['gold'] |= {'trait:CUSTOM_TIER_2': 'forbidden'}
     specs[HTML] = {**FLAVOR, 'trait:CUSTOM_RAID_6': 'required'}
+    page.get_by_text('Flavors and images as JSON').click()
     page.get_by_role('textbox', name='Flavors').fill(json.dumps(specs))
     page.get_by_role('textbox', name='Images').fill(json.dumps({HTML: {'trait:CUSTOM_MEASURED_BOOT': 'required'}}))
     page.route('**/v1/drift', lambda route: route.abort())
@@ -347,7 +368,7 @@ def test_drift(tab):
     expect(unsatisfied).to_contain_text('without “is of the class CUSTOM_GOLD”, 8 nodes would match.')
     assert page.evaluate('window.hacked') is None
     unsatisfied.get_by_role('link', name='Why').click()
-    expect(page.get_by_role('status').first).to_have_text('0 nodes of 24 match')
+    expect(page.get_by_role('status').first).to_have_text(re.compile('^No node matches; without '))
     page.go_back()
     # The real inventory has some drift, so fake a response without any.
     nothing = {
@@ -370,6 +391,7 @@ def test_exclusive_traits(tab):
     page = tab.open('#/capacity')
     card = page.get_by_role('region', name='Exclusive traits', exact=True)
     expect(card).to_contain_text('only matches requests that require it')
+    page.get_by_text('Flavors and images as JSON').click()
     page.get_by_role('textbox', name='Flavors').fill(json.dumps({HTML: {'trait:CUSTOM_NONE': 'forbidden'}}))
     page.get_by_role('button', name='Count').click()
     expect(page.get_by_role('region', name='Capacity', exact=True)).to_contain_text('24')
