@@ -1,5 +1,5 @@
 // Forms that show the parameters of the place.
-import { useLayoutEffect, useRef } from './vendor/hooks.js';
+import { useEffect, useLayoutEffect, useRef } from './vendor/hooks.js';
 
 /**
  * Show the parameters of the place in a form. Returns the ref of the form.
@@ -8,8 +8,9 @@ import { useLayoutEffect, useRef } from './vendor/hooks.js';
  *
  * @param {string[]} names names of the fields, which are those of the parameters.
  * @param {URLSearchParams} parameters
+ * @param {FieldError | null} wrong what is wrong with the parameters. Its field gets the focus.
  */
-export function useFields(names, parameters) {
+export function useFields(names, parameters, wrong = null) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const values = names.map((name) => parameters.get(name) ?? '');
   useLayoutEffect(() => {
@@ -18,6 +19,10 @@ export function useFields(names, parameters) {
       if (field && 'value' in field) field.value = values[index];
     });
   }, [JSON.stringify(values)]);
+  useEffect(() => {
+    const field = wrong && form.current?.elements.namedItem(wrong.field);
+    if (field instanceof HTMLElement) field.focus();
+  }, [wrong?.message]);
   return form;
 }
 

@@ -90,7 +90,7 @@ export async function classes(signal) {
 }
 
 function Form({ parameters, wrong }) {
-  const form = useFields(FIELDS, parameters);
+  const form = useFields(FIELDS, parameters, wrong);
   const submit = (event) => {
     event.preventDefault();
     go(['capacity'], fieldsOf(event.target, FIELDS));

@@ -67,7 +67,7 @@ export function Why({ parameters }) {
 }
 
 function Form({ parameters, wrong }) {
-  const form = useFields(FIELDS, parameters);
+  const form = useFields(FIELDS, parameters, wrong);
   const submit = (event) => {
     event.preventDefault();
     go(['why'], fieldsOf(event.target, FIELDS));

@@ -64,6 +64,7 @@ def test_a_flavor_and_an_image_are_picked(tab):
     page.get_by_role('button', name='Ask').click()
     expect(page.get_by_role('alert')).to_have_text('Enter either a flavor, or the name of one of nova.')
     expect(name).to_have_accessible_description('Enter either a flavor, or the name of one of nova.')
+    expect(name).to_be_focused()
     tab.check_accessibility()
 
 
