@@ -56,6 +56,7 @@ SLOW = (
     'test_zipapp',
     'test_release',
     *BROWSER,
+    'test_ui_sizes',
     'test_reservation_model',
     'test_follower_model',
     'test_edit_model',

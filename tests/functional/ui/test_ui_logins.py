@@ -87,6 +87,24 @@ def test_the_overview_of_a_project(browser, server):
         expect(page.get_by_role('heading', name='Workers')).to_have_count(0)
 
 
+def test_a_reader_changes_nothing(browser, server):
+    """The page offers what it cannot know to be forbidden. The service refuses it, and the page says why."""
+    with browsers.tab(browser, server.base) as tab:
+        tab.expected = ['403']
+        page = tab.open('#/nodes')
+        _log_in(page, 'reader', SECRET, 'web')
+        page.get_by_role('checkbox', name='Select of-web').check()
+        page.get_by_role('button', name='Change 1 node').click()
+        card = page.get_by_role('region', name='Change 1 node')
+        card.get_by_role('combobox', name='Add', exact=True).fill('CUSTOM_A')
+        card.get_by_role('button', name='Preview').click()
+        expect(card.get_by_role('alert')).to_contain_text('Your role does not allow this.')
+        card.get_by_label('Action').select_option('manage')
+        card.get_by_role('button', name='Preview').click()
+        expect(card.get_by_role('alert')).to_contain_text('Your role does not allow this.')
+        tab.check_accessibility()
+
+
 def test_an_expired_token_leads_back_to_the_same_view(browser, keystone, server):
     with browsers.tab(browser, server.base) as tab:
         tab.expected = ['401']
