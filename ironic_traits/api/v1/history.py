@@ -52,6 +52,7 @@ class Entry(types.Base):
     uuid = types.UUID
     node_uuid = types.UUID
     node_name = str
+    node_resource_class = str
     created_at = types.MOMENT
     event_type = str
     severity = str
@@ -93,6 +94,7 @@ def _show(row: sa.Row) -> dict[str, Any]:
         'uuid': row.uuid,
         'node_uuid': row.node_uuid,
         'node_name': row.node_name,
+        'node_resource_class': row.node_resource_class,
         'created_at': row.created_at,
         'event_type': row.event_type,
         'severity': row.severity,

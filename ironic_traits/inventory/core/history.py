@@ -51,13 +51,15 @@ _FURTHER = dict.fromkeys(
 
 #: The columns of an entry that readers get.
 _COLUMNS = tuple(column for column in tables.node_history.c if column.name != 'id')
-#: The current name of the node of an entry. A subquery, because with a join, a database might begin with the nodes.
-_NODE_NAME = (
-    sa.select(tables.nodes.c.name)
+#: The current name and class of the node of an entry. Subqueries, because with a join, a database might begin with the
+#: nodes.
+_OF_NODE = tuple(
+    sa.select(column)
     .where(tables.nodes.c.uuid == tables.node_history.c.node_uuid)
     .correlate(tables.node_history)
     .scalar_subquery()
-    .label('node_name')
+    .label(f'node_{column.name}')
+    for column in (tables.nodes.c.name, tables.nodes.c.resource_class)
 )
 #: The policy rule for the history of a node.
 GET = 'baremetal:node:history:get'
@@ -265,8 +267,8 @@ def find(context: Context, grant: Grant, filters: Mapping[str, Any], page: Page)
 
     :param filters: {'since' or 'until': datetime, 'node': uuid or name, 'trait': names of which one was added or
         removed, 'source', 'event_type' or 'severity': value}, all optional.
-    :returns: rows with all columns but the id, and ``node_name``: the current name of the node; None if it has no name,
-        or is deleted.
+    :returns: rows with all columns but the id, and ``node_name`` and ``node_resource_class``: those that the node has
+        now; None if it has none, or is deleted.
     :raises failures.NodeNotFound: the node of the filter does not exist, or the caller may not see it.
     :raises failures.InvalidInput: ``since`` or ``until`` is in the future.
     :raises failures.HistoryNotFound: the marker does not exist, or the caller may not see it.
@@ -275,7 +277,7 @@ def find(context: Context, grant: Grant, filters: Mapping[str, Any], page: Page)
     with context.read() as connection:
         conditions = [*_of_nodes(visible), *_where(connection, filters, visible)]
         marker = functools.partial(_read, connection, sa.and_(sa.true(), *_of_nodes(visible)))
-        return fetch(connection, sa.select(*_COLUMNS, _NODE_NAME).where(*conditions), tables.node_history, page, marker)
+        return fetch(connection, sa.select(*_COLUMNS, *_OF_NODE).where(*conditions), tables.node_history, page, marker)
 
 
 def check_past(connection: sa.Connection, name: str, moment: datetime.datetime) -> None:

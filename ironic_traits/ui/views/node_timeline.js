@@ -11,8 +11,8 @@ const SIZE = 30;
 const GROWTH = 4;
 /** The most entries that a request asks for. */
 const MAX_PAGE = 1000;
-/** The event of a change of the provision state. */
-const TRANSITION = /^(?:Requested: ([^.]+)\. )?The provision state changed from "([^"]+)" to "([^"]+)"\.(.*)$/s;
+/** The event of a change of the provision state: [, verb, old state, new state, the rest of the text]. */
+export const TRANSITION = /^(?:Requested: ([^.]+)\. )?The provision state changed from "([^"]+)" to "([^"]+)"\.(.*)$/s;
 
 export function Timeline({ node, at, turn }) {
   const [count, setCount] = useState(SIZE);

@@ -6,6 +6,7 @@ import { html } from '../html.js';
 import { link } from '../router.js';
 import { useEffect, useState } from '../vendor/hooks.js';
 import { Bar, Busy, Card, NodeLink, Problem, State, Time, kindOf } from '../widgets.js';
+import { Available } from './available.js';
 import { Bars, MAX_CLASSES, classes } from './capacity.js';
 import { NoNodes } from './examples.js';
 import { What } from './node_timeline.js';
@@ -40,6 +41,7 @@ export function Overview() {
         <${Card} title="Nodes by state">
           ${facets.data ? html`<${States} facets=${facets.data} />` : !facets.error && html`<${Busy} />`}
         <//>
+        <${Available} />
       </div>
       <div class="stack">
         <${Failures} failures=${failures} />

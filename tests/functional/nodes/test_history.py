@@ -165,8 +165,10 @@ def test_instances_and_deletion(client):
     node = client.node(name='old')['uuid']
     new = Recorder(client, node)
     new()
-    client.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'replace', 'path': '/name', 'value': 'new'}])
-    assert {entry['node_name'] for entry in client.get(f'/v1/history?node={node}')['history']} == {'new'}
+    changes = [{'op': 'replace', 'path': f'/{name}', 'value': 'new'} for name in ('name', 'resource_class')]
+    client.ask('PATCH', f'/v1/nodes/{node}', changes)
+    of_node = client.get(f'/v1/history?node={node}')['history']
+    assert {(entry['node_name'], entry['node_resource_class']) for entry in of_node} == {('new', 'new')}
     for operation, event in (
         ({'op': 'add', 'value': INSTANCE}, f'Instance {INSTANCE} was set.'),
         ({'op': 'remove'}, f'Instance {INSTANCE} was removed.'),
@@ -180,7 +182,7 @@ def test_instances_and_deletion(client):
     assert new() == [('node', 'INFO', 'The node was deleted.', True)]
     assert client.ask('GET', f'/v1/nodes/{node}/history').status_int == 404
     of_node = [entry for entry in client.get('/v1/history')['history'] if entry['node_uuid'] == node]
-    assert {entry['node_name'] for entry in of_node} == {None}
+    assert {(entry['node_name'], entry['node_resource_class']) for entry in of_node} == {(None, None)}
 
 
 def test_reservations(app, client, available):

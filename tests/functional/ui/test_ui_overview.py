@@ -128,6 +128,45 @@ def test_three_example_nodes(browser, tmp_path):
         expect(page.get_by_role('status').first).to_have_text('3 nodes')
 
 
+def test_available_nodes_over_time(tab):
+    """The graphs begin with what the history says, and end with what is there now."""
+    page = tab.open('#/overview')
+    card = page.get_by_role('region', name='Available nodes over time')
+    card.get_by_role('button', name='Show the last 30 days').click()
+    numbers = {row.inner_text().split()[0]: row.inner_text().split()[1:] for row in _graphs(card)}
+    assert numbers == {'gold': ['0', '0', '6'], 'gpu': ['0', '0', '5'], 'storage': ['0', '0', '7']}
+    expect(card.locator('svg.graph')).to_have_count(3)
+    expect(card).to_contain_text('In state “available” since')
+    tab.check_accessibility()
+    card.get_by_role('link', name='gpu').click()
+    expect(page.get_by_role('status').first).to_have_text('5 nodes')
+
+
+def test_graphs_of_a_long_history(tab):
+    """If there are more entries than the page reads, the graphs begin later."""
+
+    def answer(route):
+        newest = route.fetch(url=f'{tab.base}/v1/history?limit=1&sort_dir=desc').json()['history'][0]
+        entry = newest | {
+            'event': 'The provision state changed from "cleaning" to "available".',
+            'provision_state': 'available',
+            'node_resource_class': 'gold',
+        }
+        route.fulfill(json={'history': [entry] * 1000, 'next': route.request.url})
+
+    page = tab.open('#/overview')
+    page.route(lambda url: 'event_type=provisioning' in url, answer)
+    card = page.get_by_role('region', name='Available nodes over time')
+    card.get_by_role('button', name='Show the last 30 days').click()
+    expect(card).to_contain_text('the page reads at most 10,000 changes')
+
+
+def _graphs(card):
+    rows = card.locator('tbody tr')
+    expect(rows.first).to_be_visible()
+    return rows.all()
+
+
 def test_the_age_of_what_is_shown(timed):
     """If the service fails, the figures stay, and the page says how old they are."""
     timed.expected = ['Failed to load resource']
