@@ -47,7 +47,9 @@ def build(service: Service, takes_turns: bool = False) -> RequestQueue:
         application = _with_metrics(application, service)
     if conf.cors.allowed_origin:
         application = _Cors(application, conf)
-    return RequestQueue(application, conf.api, takes_turns)
+    queue = RequestQueue(application, conf.api, takes_turns)
+    service.reserving.turns = queue
+    return queue
 
 
 def _health(service: Service) -> WSGIApplication:

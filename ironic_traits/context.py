@@ -95,10 +95,11 @@ class Parts(Process, Protocol):
     trait_cache: 'TraitCache'
     streams: 'Streams'
     wake_worker: Callable[[], None]
-    #: The modules of these four import this module, or are optional.
+    #: The modules of these five import this module, or are optional.
     rules: Any
     conductors: Any
     places: Any
+    reserving: Any
     clouds: dict[str, Any]
 
     def snapshot(self) -> contextlib.AbstractContextManager[sa.Connection]:

@@ -14,6 +14,7 @@ from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
 from ironic_traits.deploy.base import Driver
 from ironic_traits.inventory.core.trait_writers import Writers
+from ironic_traits.inventory.holds.combined import Combined
 from ironic_traits.inventory.provisioning.conductors import Directory
 from ironic_traits.inventory.records.inspection_rules import RuleCache, built_in
 from ironic_traits.inventory.search.node_index import NodeIndex
@@ -48,6 +49,7 @@ class Service:
     :ivar node_index: the index of nodes.
     :ivar trait_cache: traits of providers.
     :ivar clouds: connections to the Ironic of clouds, by name (``ironic_traits.mirror.cloud.Cloud``).
+    :ivar reserving: requests for reservations that are carried out together.
     :ivar streams: the clients that follow changes.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
     """
@@ -79,6 +81,7 @@ class Service:
         # mirror.cloud needs libraries that are not imported before they are needed.
         self.clouds: dict[str, Any] = {}
         self.places = Places()
+        self.reserving: Combined[Any] = Combined()
         self.streams = Streams(self, conf.changes)
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker: Callable[[], None] = self._wakeups.send

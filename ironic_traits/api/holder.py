@@ -14,7 +14,7 @@ from ironic_traits.context import Context
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.inventory.holds.allocate import create
 from ironic_traits.inventory.holds.reservations import Expiry
-from ironic_traits.inventory.holds.reserve import Reservations, reserve
+from ironic_traits.inventory.holds.reserve import Reservations, reserve_combined
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.placement.allocations import Reshapes, delete, replace, reshape
 from ironic_traits.placement.consumers import Demand
@@ -52,7 +52,7 @@ class Holder(Protocol):
 class _LocalHolder:
     """Holds nodes in this service only."""
 
-    reserve, allocate = staticmethod(reserve), staticmethod(create)
+    reserve, allocate = staticmethod(reserve_combined), staticmethod(create)
     replace, reshape, delete = staticmethod(replace), staticmethod(reshape), staticmethod(delete)
 
     def release(self, context: Context, holder: str) -> None:

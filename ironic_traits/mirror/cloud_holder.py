@@ -162,7 +162,7 @@ def _reserve_for(context: Context, consumer: str, project: str, node: sa.Row, he
     except _REFUSALS as failure:
         reason = ' '.join(each['message'] for each in failure.beside.get('reasons', ())) or str(failure)
         raise placement_failures.NodeNotHeld(node=node.uuid, cloud=node.origin, reason=reason) from failure
-    if result.has_new:
+    if result.new:
         held.callback(_delete_reservation, context, result.rows[0].uuid)
 
 

@@ -38,6 +38,9 @@ class Application:
         self.begun.append(name)
         if name.startswith('commits'):
             self.queue.end_turn()
+        if name.startswith('pauses'):
+            with self.queue.pause():
+                assert self.end[f'pause of {name}'].wait(30)
         assert self.end[name].wait(30)
         return []
 
@@ -82,7 +85,7 @@ def make(monkeypatch):
     for application in made:
         for end in application.end.values():
             end.set()
-        application.finish(*application.end)
+        application.finish(*application.threads)
         assert not application.queue.is_busy()
         queue = application.queue
         assert [limit.free for limit in (queue._all, queue._writes, queue._public)] == [4, 3, 1]
@@ -132,6 +135,27 @@ def test_requests_run_wait_or_are_refused(make, takes_turns):
     application.send('d')
     application.send('still too many')
     assert application.refused == ['too many', 'still too many']
+
+
+@pytest.mark.parametrize('takes_turns', [True, False])
+def test_a_request_that_pauses_gives_its_place_to_another_one(make, takes_turns):
+    """It runs again beside those that have begun meanwhile, and then the next one waits for two of them."""
+    application = make(max_waiting_requests=9, turn=0.02, takes_turns=takes_turns)
+    application.end['pause of pauses'] = threading.Event()
+    application.send('pauses', *'abc', method='POST')
+    application.runs('pauses', *'abc')
+    application.send('d', method='POST')
+    application.end['pause of pauses'].set()
+    wait_until(lambda: application.queue._writes.free == -1)
+    application.finish('a')
+    assert application.begun == ['pauses', *'abc']
+    application.finish('b')
+    application.runs('pauses', *'abcd')
+
+
+def test_a_pause_outside_of_requests(make):
+    with make().queue.pause():
+        pass
 
 
 def test_reads_pass_writes_that_wait_for_writes(make):

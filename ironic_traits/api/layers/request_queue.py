@@ -17,10 +17,11 @@ threads, so it waits for PATIENCE seconds at most.
 """
 
 import collections
+import contextlib
 import functools
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
@@ -41,7 +42,7 @@ class _Limit:
 
     :param most: the maximum number.
     :param patience: seconds without a begin or an end after which all of them are taken for blocked.
-    :ivar free: how many more may run.
+    :ivar free: how many more may run; below 0 if requests that were paused run again beside others.
     """
 
     def __init__(self, most: int, patience: float) -> None:
@@ -72,11 +73,11 @@ class _QueuedRequest:
         self.runs: bool | None = None
 
     def has_room(self) -> bool:
-        return all(limit.free for limit in self.limits)
+        return all(limit.free > 0 for limit in self.limits)
 
     def patience(self) -> float:
         """Return for how many seconds the request may still wait for requests that run."""
-        until = min([self._until, *(limit.refuses_at() for limit in self.limits if not limit.free)])
+        until = min([self._until, *(limit.refuses_at() for limit in self.limits if limit.free <= 0)])
         return max(0, until - time.monotonic())
 
     def move(self, change: int) -> None:
@@ -133,6 +134,22 @@ class RequestQueue:
         if request is not None and self._turn is request:
             with self._lock:
                 self._next(request)
+
+    @contextlib.contextmanager
+    def pause(self) -> Iterator[None]:
+        """Let another request run in the place of this thread's request during the block, which waits for others."""
+        request = getattr(self._local, 'request', None)
+        if request is None:
+            yield
+            return
+        with self._lock:
+            request.move(1)
+            self._next(request)
+        try:
+            yield
+        finally:
+            with self._lock:
+                request.move(-1)
 
     def _limits(self, environ: WSGIEnvironment) -> list[_Limit]:
         if environ['REQUEST_METHOD'] in READS:

@@ -136,8 +136,8 @@ class ReservationsController(Resource):
             uuid = capacity_reservations.uuid_to_use(context, body.capacity_reservation)
             node_request = dataclasses.replace(node_request, request=request, capacity_reservation=uuid)
         sentences = match_types.warnings(context, node_request)
-        rows, is_new = holder(context.conf).reserve(context, instances, node_request, _expiry(body))
-        status = 201 if is_new else 200
+        rows, new = holder(context.conf).reserve(context, instances, node_request, _expiry(body))
+        status = 201 if new else 200
         shown, more = [_show(row) for row in rows], {'warnings': sentences} if sentences else {}
         if node_request.topology:
             more |= _add_groups(context, node_request.topology, shown)

@@ -8,6 +8,7 @@ written at that moment. Therefore reads add 1 to the stored generation while the
 (``placement.single_provider``). Only ``settle`` may delete expired rows, because it raises the stored generation.
 """
 
+import dataclasses
 import datetime
 import functools
 from collections.abc import Iterable, Mapping
@@ -318,16 +319,16 @@ def reserved(node_uuid: str, reservation: sa.Row) -> failures.NodeReserved:
     )
 
 
+@dataclasses.dataclass(frozen=True)
 class Expiry:
     """The expiry that a client requests for a reservation.
 
-    :param at: datetime in UTC, without a time zone; None if the client does not set it.
-    :param seconds: seconds from now; None if the client does not set it.
+    :ivar moment: datetime in UTC, without a time zone; None if the client does not set it.
+    :ivar seconds: seconds from now; None if the client does not set it.
     """
 
-    def __init__(self, at: datetime.datetime | None = None, seconds: int | None = None) -> None:
-        self._at = at
-        self._seconds = seconds
+    moment: datetime.datetime | None = None
+    seconds: int | None = None
 
     def at(self, context: Context, moment: datetime.datetime) -> datetime.datetime | None:
         """Return when the reservation expires. Without a request of the client, the configured default applies.
@@ -338,9 +339,9 @@ class Expiry:
         """
         options = context.conf.reservations
         latest = moment + datetime.timedelta(seconds=options.max_lifetime) if options.max_lifetime else None
-        at = self._at
-        if self._seconds is not None:
-            at = moment + datetime.timedelta(seconds=self._seconds)
+        at = self.moment
+        if self.seconds is not None:
+            at = moment + datetime.timedelta(seconds=self.seconds)
         if at is None:
             seconds = [each for each in (options.default_lifetime, options.max_lifetime) if each]
             return moment + datetime.timedelta(seconds=min(seconds)) if seconds else None

@@ -4,7 +4,9 @@
 """
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import json
+import types
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -24,6 +26,7 @@ from ironic_traits.db.statements.types import clock
 from ironic_traits.inventory.core import history, node_filters, node_providers
 from ironic_traits.inventory.core.eligibility import OF_NODE
 from ironic_traits.inventory.holds import free_nodes, mirror_claims, taken_nodes
+from ironic_traits.inventory.holds.combined import Ticket
 from ironic_traits.inventory.holds.free_nodes import NodeChoice
 from ironic_traits.inventory.holds.group_holds import GroupChoice
 from ironic_traits.inventory.holds.mirror_claims import Holding
@@ -31,6 +34,7 @@ from ironic_traits.inventory.holds.reservations import FIELDS, Expiry, created, 
 from ironic_traits.inventory.search import matches
 from ironic_traits.inventory.search.matches import NodeRequest
 
+_NOBODY: Mapping[str, Context] = types.MappingProxyType({})
 _COLUMNS = tuple(tables.reservations.c[name] for name in FIELDS)
 
 
@@ -38,19 +42,63 @@ class Reservations(NamedTuple):
     """The result of ``reserve``.
 
     :ivar rows: [row with FIELDS, …] in the order of the instances.
-    :ivar has_new: whether one of the reservations is new.
+    :ivar new: {instance, …} whose reservations are new.
     """
 
     rows: list[sa.Row]
-    has_new: bool
+    new: frozenset[str]
 
 
-def reserve(context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry) -> Reservations:
+def reserve_combined(
+    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry
+) -> Reservations:
+    """Reserve a node for each instance, as ``reserve``; for a single one, perhaps together with other requests."""
+    alone = functools.partial(reserve, context, instances, node_request, expiry)
+    kind = _kind(context, node_request, expiry) if len(instances) == 1 else None
+    if kind is None:
+        return alone()
+    together = functools.partial(_reserve_together, context, node_request, expiry)
+    return context.service.reserving.run(kind, Ticket(instances[0], context), alone, together)
+
+
+def _kind(context: Context, node_request: NodeRequest, expiry: Expiry) -> Hashable | None:
+    """Return what is equal in requests of which it does not matter which one gets which node; None if it matters."""
+    if node_request.filters or node_request.idents is not None or node_request.excluded is not None:
+        return None
+    request = node_request.request
+    if node_request.topology or request.preferred:
+        return None
+    caller = json.dumps(context.to_policy_values(), sort_keys=True, default=str)
+    traits = request.required, request.required_any, request.forbidden, request.exclusive
+    of_whom = node_request.grant, node_request.project, node_request.capacity_reservation
+    return caller, of_whom, request.resource_class, traits, expiry
+
+
+def _reserve_together(
+    context: Context, node_request: NodeRequest, expiry: Expiry, tickets: Sequence[Ticket[Reservations]]
+) -> dict[str, Reservations]:
+    """Reserve a node for each request: ``together`` of ``Combined.run``."""
+    authors = {ticket.name: ticket.value for ticket in tickets}
+    try:
+        rows, new = reserve(context, list(authors), node_request, expiry, authors)
+    except failures.Failure:
+        return {}
+    return {row.instance_uuid: Reservations([row], new & {row.instance_uuid}) for row in rows}
+
+
+def reserve(
+    context: Context,
+    instances: Sequence[str],
+    node_request: NodeRequest,
+    expiry: Expiry,
+    authors: Mapping[str, Context] = _NOBODY,
+) -> Reservations:
     """Reserve a node for each instance, or for none of them.
 
     An instance that has a live reservation of a node that fulfils the request keeps it.
 
     :param instances: [uuid, …], without duplicates.
+    :param authors: {instance: context that the history names}, of instances that are not of this context.
     :raises failures.InstanceReserved: an instance has a reservation of a node that does not fulfil the request.
     :raises failures.InstanceOnNode: an instance is on a node.
     :raises failures.InstanceUnavailable: one of these, and the caller may not see that node.
@@ -59,16 +107,21 @@ def reserve(context: Context, instances: Sequence[str], node_request: NodeReques
     :raises failures.InvalidInput: the expiry is in the past, or too far in the future.
     """
     attempt = (GroupChoice if node_request.topology else NodeChoice)(context, node_request)
-    return free_nodes.search(attempt, functools.partial(_hold, context, instances, node_request, expiry))
+    return free_nodes.search(attempt, functools.partial(_hold, context, instances, node_request, expiry, authors))
 
 
 def _hold(
-    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, attempt: NodeChoice
+    context: Context,
+    instances: Sequence[str],
+    node_request: NodeRequest,
+    expiry: Expiry,
+    authors: Mapping[str, Context],
+    attempt: NodeChoice,
 ) -> Reservations:
     """Find nodes and reserve them: ``hold`` of ``free_nodes.search``. See ``reserve`` for the other parameters."""
     attempt.prepare(instances)
     try:
-        return _hold_once(context, instances, node_request, expiry, attempt)
+        return _hold_once(context, instances, node_request, expiry, authors, attempt)
     except db_exception.DBDuplicateEntry:
         # Another request has reserved a node for the same instance. Try again, and return that reservation.
         raise taken_nodes.Lost(was_searched=False) from None
@@ -76,7 +129,12 @@ def _hold(
 
 @retried
 def _hold_once(
-    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, attempt: NodeChoice
+    context: Context,
+    instances: Sequence[str],
+    node_request: NodeRequest,
+    expiry: Expiry,
+    authors: Mapping[str, Context],
+    attempt: NodeChoice,
 ) -> Reservations:
     with context.write() as connection:
         begin = connection.execute(_BEGIN, {'instances': list(instances)}).one()
@@ -89,11 +147,11 @@ def _hold_once(
             nodes = attempt.take(connection, rest, first)
             if begin.is_held or any(node.has_expired for node in nodes):
                 _settle(connection, nodes, rest)
-            new = _insert(context, connection, dict(zip(rest, nodes, strict=True)), expiry)
+            new = _insert(context, connection, dict(zip(rest, nodes, strict=True)), expiry, authors)
             _check_kept(context, connection, held.values())
             held |= new
             context.service.places.set(node_request, max(node.id for node in nodes))
-        return Reservations([held[instance] for instance in instances], bool(rest))
+        return Reservations([held[instance] for instance in instances], frozenset(rest))
 
 
 def _one_of(column: sa.Column[str]) -> sa.ColumnElement[bool]:
@@ -175,7 +233,11 @@ def _check_kept(context: Context, connection: sa.Connection, held: Collection[sa
 
 
 def _insert(
-    context: Context, connection: sa.Connection, chosen: Mapping[str, sa.Row], expiry: Expiry
+    context: Context,
+    connection: sa.Connection,
+    chosen: Mapping[str, sa.Row],
+    expiry: Expiry,
+    authors: Mapping[str, Context],
 ) -> dict[str, sa.Row]:
     """Insert reservations.
 
@@ -195,7 +257,8 @@ def _insert(
         }
         for instance, node in chosen.items()
     ]
-    _write(context, connection, rows, [node.id for node in chosen.values()])
+    entries = [created(authors.get(row['instance_uuid'], context), row) for row in rows]
+    _write(connection, rows, entries, [node.id for node in chosen.values()])
     # Checked again after the unique keys of the reservations are written (see ``reservations.check_instance``).
     statement = _INSERTED_LOCKING if connection.dialect.name in ('mysql', 'mariadb') else _INSERTED
     inserted = connection.execute(statement, {'instances': list(chosen)}).all()
@@ -216,9 +279,8 @@ def _settle(connection: sa.Connection, nodes: Iterable[sa.Row], instances: Colle
     )
 
 
-def _write(context: Context, connection: sa.Connection, rows: list[Values], node_ids: list[int]) -> None:
+def _write(connection: sa.Connection, rows: list[Values], entries: list[Values], node_ids: list[int]) -> None:
     """Insert reservations, and record them. On PostgreSQL, one reservation takes one statement, several take four."""
-    entries = [created(context, row) for row in rows]
     if len(rows) > 1:
         connection.execute(sa.insert(tables.reservations), rows)
         change_feed.record(connection, change_feed.RESERVATION, [row['uuid'] for row in rows])

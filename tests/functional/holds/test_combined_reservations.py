@@ -1,0 +1,134 @@
+"""Reservations that one process carries out together, on each database."""
+
+import concurrent.futures
+
+import pytest
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.inventory.holds import reserve
+from tests.support.client import Client
+from tests.support.reservations import available, instance
+
+BODY = {'required': []}
+
+
+@pytest.fixture
+def together(app, monkeypatch):
+    """A function that sends requests, of which all but the first are carried out together: returns their responses."""
+    original, transactions = reserve.reserve, []
+
+    def held_up(context, instances, *arguments):
+        transactions.append(list(instances))
+        if len(transactions) == 1:
+            while len(next(iter(app.service.reserving._waiting.values()))) < len(held_up.bodies) - 1:
+                pass
+        return original(context, instances, *arguments)
+
+    def send(bodies):
+        held_up.bodies = bodies
+        monkeypatch.setattr(reserve, 'reserve', held_up)
+        with concurrent.futures.ThreadPoolExecutor(len(bodies)) as pool:
+            # The first one is at work when the others come.
+            first = pool.submit(_send, app, bodies[0])
+            while not transactions:
+                pass
+            others = [pool.submit(_send, app, body) for body in bodies[1:]]
+            responses = [future.result() for future in (first, *others)]
+        assert len(transactions[1]) == len({body['instance_uuid'] for body in bodies[1:]}), transactions
+        return responses
+
+    return send
+
+
+def _send(app, body):
+    return Client(app).ask('POST', '/v1/reservations', body)
+
+
+def _bodies(count, **more):
+    return [{'instance_uuid': instance(number), 'required': ['CUSTOM_A'], **more} for number in range(count)]
+
+
+def _nodes(client, count):
+    uuids = [available(client) for _ in range(count)]
+    for uuid in uuids:
+        client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_A')
+    return uuids
+
+
+def test_each_gets_a_node_and_is_its_author(app, client, together):
+    nodes = _nodes(client, 8)
+    responses = together(_bodies(6))
+    assert [response.status_int for response in responses] == [201] * 6
+    reservations = [response.json['reservation'] for response in responses]
+    assert [each['instance_uuid'] for each in reservations] == [instance(number) for number in range(6)]
+    held = [each['node_uuid'] for each in reservations]
+    assert len(set(held)) == 6
+    assert set(held) <= set(nodes)
+    for response, reservation in zip(responses, reservations, strict=True):
+        assert response.headers['Location'].endswith(reservation['uuid'])
+        entries = client.get(f'/v1/history?node={reservation["node_uuid"]}&event_type=reservation')['history']
+        assert [each['request_id'] for each in entries] == [response.headers['OpenStack-Request-Id']]
+
+
+def test_too_few_nodes_for_all(client, together):
+    """Those that a node is left for get it, and each of the others has its own refusal."""
+    _nodes(client, 3)
+    responses = together(_bodies(6))
+    assert sorted(response.status_int for response in responses) == [201] * 3 + [409] * 3
+    assert responses[0].status_int == 201
+
+
+def test_failures_stay_with_their_requests(app, client, together):
+    nodes = _nodes(client, 8)
+    with app.service.write() as connection:
+        of_node = tables.nodes.c.uuid == nodes[7]
+        connection.execute(sa.update(tables.nodes).values(instance_uuid=instance(3)).where(of_node))
+    kept = client.ask('POST', '/v1/reservations', {'instance_uuid': instance(1), 'node_uuid': [nodes[6]]})
+    responses = together(_bodies(5))
+    assert [response.status_int for response in responses] == [201, 200, 201, 409, 201]
+    assert responses[1].json['reservation']['uuid'] == kept.json['reservation']['uuid']
+    assert instance(3) in responses[3].text
+
+
+def test_an_instance_that_has_a_node_gets_no_second_one(client, together):
+    nodes = _nodes(client, 8)
+    kept = client.ask('POST', '/v1/reservations', {'instance_uuid': instance(2), 'node_uuid': [nodes[6]]})
+    responses = together(_bodies(4))
+    assert [response.status_int for response in responses] == [201, 201, 200, 201]
+    assert responses[2].json['reservation']['uuid'] == kept.json['reservation']['uuid']
+    assert len({response.json['reservation']['node_uuid'] for response in responses}) == 4
+
+
+def test_the_same_instance_several_times(client, together):
+    _nodes(client, 8)
+    bodies = _bodies(3)
+    responses = together([bodies[0], bodies[1], bodies[1], bodies[1], bodies[2]])
+    assert [response.status_int for response in responses].count(201) == 3
+    assert [response.status_int for response in responses].count(200) == 2
+    assert len({response.json['reservation']['uuid'] for response in responses}) == 3
+
+
+def test_only_requests_that_are_alike(app, client, monkeypatch):
+    """What differs in a request is part of its kind. A list, filters and a topology are carried out alone."""
+    kinds = []
+    run = app.service.reserving.run
+    monkeypatch.setattr(app.service.reserving, 'run', lambda kind, *more: kinds.append(kind) or run(kind, *more))
+    uuid = _nodes(client, 1)[0]
+    variants = (
+        *({}, {'required': ['CUSTOM_B']}, {'forbidden': ['CUSTOM_B']}, {'required_any': [['CUSTOM_A', 'CUSTOM_B']]}),
+        *({'resource_class': 'gold'}, {'expires_in': 60}, {'expires_at': '2040-01-01T00:00:00Z'}),
+    )
+    client.ask('PUT', '/v1/traits/CUSTOM_B')
+    for more in variants:
+        _send(app, _bodies(1, **more)[0])
+    assert len(set(kinds)) == len(variants)
+    for more in (
+        *({'node_uuid': [uuid]}, {'instance_uuids': [instance(1), instance(2)]}),
+        {'topology': [{'key': 'owner', 'policy': 'affinity'}]},
+    ):
+        body = {**_bodies(1)[0], **more}
+        if 'instance_uuids' in more:
+            del body['instance_uuid']
+        assert _send(app, body).status_int in (200, 201, 409), more
+    assert len(kinds) == len(variants)

@@ -1,0 +1,152 @@
+"""Requests that are carried out together, without a database."""
+
+import concurrent.futures
+import contextlib
+import threading
+
+import pytest
+
+from ironic_traits.inventory.holds import combined
+from ironic_traits.inventory.holds.combined import Combined, Ticket
+
+
+class Work:
+    """Requests of one kind, which a test holds up.
+
+    :ivar transactions: [[name, …], …]: what was carried out together, or alone.
+    """
+
+    def __init__(self):
+        self.combined = Combined()
+        self.transactions, self.refused = [], set()
+        self.gate, self.is_broken = threading.Semaphore(0), False
+        self.pool = concurrent.futures.ThreadPoolExecutor(40)
+
+    def request(self, name, kind='kind'):
+        """Begin a request, and return its future."""
+        waiting = self.waiting(kind)
+        future = self.pool.submit(self._run, name, kind)
+        # Those that wait come one after the other.
+        while not (self.waiting(kind) != waiting or future.done() or (waiting == -1 and self.waiting(kind) == 0)):
+            pass
+        return future
+
+    def waiting(self, kind='kind'):
+        return len(self.combined._waiting.get(kind, [])) if kind in self.combined._waiting else -1
+
+    def _run(self, name, kind):
+        return self.combined.run(kind, Ticket(name, name), lambda: self._alone(name), self._together)
+
+    def _alone(self, name):
+        self.transactions.append([name])
+        self.gate.acquire()
+        if name in self.refused:
+            raise ValueError(name)
+        return f'result of {name}'
+
+    def _together(self, tickets):
+        names = [ticket.value for ticket in tickets]
+        self.transactions.append(names)
+        self.gate.acquire()
+        if self.is_broken:
+            raise ConnectionError
+        return {} if self.refused & set(names) else {name: f'result of {name}' for name in names}
+
+
+@pytest.fixture
+def work():
+    working = Work()
+    yield working
+    for _ in range(100):
+        working.gate.release()
+    working.pool.shutdown()
+
+
+def test_requests_that_wait_are_carried_out_together(work):
+    futures = [work.request(name) for name in 'abcd']
+    assert work.transactions == [['a']]
+    work.gate.release()
+    assert futures[0].result(10) == 'result of a'
+    work.gate.release()
+    assert [future.result(10) for future in futures[1:]] == ['result of b', 'result of c', 'result of d']
+    assert work.transactions == [['a'], ['b', 'c', 'd']]
+    # Nothing is kept of those that have ended.
+    assert work.combined._waiting == {}
+
+
+def test_requests_of_other_kinds_do_not_wait(work):
+    futures = [work.request('a'), work.request('b', 'other')]
+    work.gate.release(2)
+    assert [future.result(10) for future in futures] == ['result of a', 'result of b']
+    assert sorted(work.transactions) == [['a'], ['b']]
+
+
+def test_a_failure_is_that_of_its_request(work):
+    work.refused = {'c'}
+    futures = [work.request(name) for name in 'abcd']
+    work.gate.release(100)
+    for name, future in zip('abd', [futures[0], futures[1], futures[3]], strict=True):
+        assert future.result(10) == f'result of {name}'
+    with pytest.raises(ValueError, match='c'):
+        futures[2].result(10)
+    assert work.transactions[:2] == [['a'], ['b', 'c', 'd']]
+    assert sorted(work.transactions[2:]) == [['b'], ['c'], ['d']]
+
+
+def test_the_transaction_breaks(work):
+    """Who leads gets the error. The others are carried out alone, so that they know their own outcome."""
+    work.is_broken = True
+    futures = [work.request(name) for name in 'abc']
+    work.gate.release(100)
+    with pytest.raises(ConnectionError):
+        futures[1].result(10)
+    assert [futures[place].result(10) for place in (0, 2)] == ['result of a', 'result of c']
+    assert work.combined._waiting == {}
+
+
+def test_the_same_name_twice(work):
+    futures = [work.request(name) for name in 'abbc']
+    work.gate.release(100)
+    assert [future.result(10) for future in futures] == [f'result of {name}' for name in 'abbc']
+    assert work.transactions[:2] == [['a'], ['b', 'c']]
+    assert work.transactions[2] == ['b']
+
+
+def test_a_transaction_has_a_limit(work):
+    names = [f'n{number}' for number in range(35)]
+    futures = [work.request(name) for name in names]
+    work.gate.release(100)
+    assert [future.result(10) for future in futures] == [f'result of {name}' for name in names]
+    assert [len(each) for each in work.transactions] == [1, combined.MOST, 2]
+
+
+def test_a_blocked_request_does_not_block_others(work, monkeypatch):
+    """After a while, one that waits is carried out alone, unless another one has taken it along."""
+    monkeypatch.setattr(combined, 'PATIENCE', 0.05)
+    blocked, other = work.request('a'), work.pool.submit(work._run, 'b', 'kind')
+    while work.transactions != [['a'], ['b']]:
+        pass
+    work.gate.release(2)
+    assert [future.result(10) for future in (blocked, other)] == ['result of a', 'result of b']
+
+
+def test_other_requests_run_meanwhile(work):
+    """Those that wait give their place in the process to others; who is at work lets the next one begin."""
+    events = []
+
+    class Turns:
+        def end_turn(self):
+            events.append('next')
+
+        @contextlib.contextmanager
+        def pause(self):
+            events.append('pause')
+            yield
+            events.append('goes on')
+
+    work.combined.turns = Turns()
+    futures = [work.request(name) for name in 'ab']
+    assert events == ['next', 'next', 'pause']
+    work.gate.release(100)
+    assert [future.result(10) for future in futures] == ['result of a', 'result of b']
+    assert events[3:] == ['goes on']
