@@ -8,6 +8,7 @@ import pytest
 
 from ironic_traits.inventory.holds import combined
 from ironic_traits.inventory.holds.combined import Combined, Ticket
+from tests.support.concurrency import wait_until
 
 
 class Work:
@@ -27,12 +28,12 @@ class Work:
         waiting = self.waiting(kind)
         future = self.pool.submit(self._run, name, kind)
         # Those that wait come one after the other.
-        while not (self.waiting(kind) != waiting or future.done() or (waiting == -1 and self.waiting(kind) == 0)):
-            pass
+        wait_until(lambda: self.waiting(kind) != waiting or future.done())
         return future
 
     def waiting(self, kind='kind'):
-        return len(self.combined._waiting.get(kind, [])) if kind in self.combined._waiting else -1
+        """Return how many requests wait; -1 if none is at work."""
+        return len(self.combined._waiting[kind]) if kind in self.combined._waiting else -1
 
     def _run(self, name, kind):
         return self.combined.run(kind, Ticket(name, name), lambda: self._alone(name), self._together)
@@ -54,7 +55,8 @@ class Work:
 
 
 @pytest.fixture
-def work():
+def work(monkeypatch):
+    monkeypatch.setattr(combined, 'PATIENCE', 60)
     working = Work()
     yield working
     for _ in range(100):
@@ -124,8 +126,7 @@ def test_a_blocked_request_does_not_block_others(work, monkeypatch):
     """After a while, one that waits is carried out alone, unless another one has taken it along."""
     monkeypatch.setattr(combined, 'PATIENCE', 0.05)
     blocked, other = work.request('a'), work.pool.submit(work._run, 'b', 'kind')
-    while work.transactions != [['a'], ['b']]:
-        pass
+    wait_until(lambda: work.transactions == [['a'], ['b']])
     work.gate.release(2)
     assert [future.result(10) for future in (blocked, other)] == ['result of a', 'result of b']
 
