@@ -68,11 +68,20 @@ export function link(path, parameters = {}) {
   return `#/${path.map(encodeURIComponent).join('/')}${query(parameters)}`;
 }
 
+/**
+ * Return all parameters of a place: {name: [value, …]}.
+ *
+ * @param {URLSearchParams} parameters
+ */
+export function all(parameters) {
+  return Object.fromEntries([...new Set(parameters.keys())].map((name) => [name, parameters.getAll(name)]));
+}
+
 /** Return the fragment of the present place, on its first page. */
 export function placeWithoutPage() {
   const { path, parameters } = place();
   for (const name of PAGE_PARAMETERS) parameters.delete(name);
-  return link(path.length ? path : ['overview'], Object.fromEntries([...new Set(parameters.keys())].map((name) => [name, parameters.getAll(name)])));
+  return link(path.length ? path : ['overview'], all(parameters));
 }
 
 /**

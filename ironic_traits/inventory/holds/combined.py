@@ -101,8 +101,8 @@ class Combined(Generic[_Result]):
             if len(tickets) == 1:
                 return alone()
             results = together(tickets)
-            for each in tickets:
-                each.results += [results[each.name]] if results else []
+            for each in tickets if results else ():
+                each.results.append(results[each.name])
         finally:
             self._end(kind, tickets)
         return ticket.results[0] if ticket.results else alone()

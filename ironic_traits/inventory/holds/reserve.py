@@ -6,7 +6,7 @@
 import functools
 import json
 import types
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -34,7 +34,7 @@ from ironic_traits.inventory.holds.reservations import FIELDS, Expiry, created, 
 from ironic_traits.inventory.search import matches
 from ironic_traits.inventory.search.matches import NodeRequest
 
-_NOBODY: Mapping[str, Context] = types.MappingProxyType({})
+_NO_AUTHORS: Mapping[str, Context] = types.MappingProxyType({})
 _COLUMNS = tuple(tables.reservations.c[name] for name in FIELDS)
 
 
@@ -91,7 +91,7 @@ def reserve(
     instances: Sequence[str],
     node_request: NodeRequest,
     expiry: Expiry,
-    authors: Mapping[str, Context] = _NOBODY,
+    authors: Mapping[str, Context] = _NO_AUTHORS,
 ) -> Reservations:
     """Reserve a node for each instance, or for none of them.
 
@@ -107,21 +107,17 @@ def reserve(
     :raises failures.InvalidInput: the expiry is in the past, or too far in the future.
     """
     attempt = (GroupChoice if node_request.topology else NodeChoice)(context, node_request)
-    return free_nodes.search(attempt, functools.partial(_hold, context, instances, node_request, expiry, authors))
+    hold_once = functools.partial(_hold_once, context, instances, node_request, expiry, authors)
+    return free_nodes.search(attempt, functools.partial(_hold, instances, hold_once))
 
 
 def _hold(
-    context: Context,
-    instances: Sequence[str],
-    node_request: NodeRequest,
-    expiry: Expiry,
-    authors: Mapping[str, Context],
-    attempt: NodeChoice,
+    instances: Sequence[str], hold_once: Callable[[NodeChoice], Reservations], attempt: NodeChoice
 ) -> Reservations:
-    """Find nodes and reserve them: ``hold`` of ``free_nodes.search``. See ``reserve`` for the other parameters."""
+    """Find nodes and reserve them: ``hold`` of ``free_nodes.search``."""
     attempt.prepare(instances)
     try:
-        return _hold_once(context, instances, node_request, expiry, authors, attempt)
+        return hold_once(attempt)
     except db_exception.DBDuplicateEntry:
         # Another request has reserved a node for the same instance. Try again, and return that reservation.
         raise taken_nodes.Lost(was_searched=False) from None

@@ -1,13 +1,13 @@
 // How many nodes of each class were available in the last days. It follows from the nodes of now and the history.
-import { get, nextPath, query } from '../api.js';
+import { get, query } from '../api.js';
 import { useData } from '../data.js';
-import { number, plural } from '../format.js';
+import { number } from '../format.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy, Card, Problem, Time } from '../widgets.js';
 import { MAX_CLASSES } from './capacity.js';
-import { TRANSITION } from './node_timeline.js';
+import { TRANSITION, newest } from './node_timeline.js';
 
 /** @typedef {[number, number]} Point a time in milliseconds, and the number of nodes from then on. */
 /** @typedef {{name: string, points: Point[], now: number, lowest: number}} Series */
@@ -16,7 +16,6 @@ const DAYS = 30;
 const DAY = 86400000;
 /** The most entries that are read: with more of them, the graphs begin later. */
 const MAX_ENTRIES = 10000;
-const PAGE = 1000;
 const STATE = 'available';
 /** The most classes that are shown: those whose numbers have changed most. */
 const SHOWN = 12;
@@ -44,26 +43,14 @@ async function read(signal) {
   const entries = [];
   // A node may be available from the beginning: that of a mirror, for example.
   for (const kind of ['node', 'provisioning']) {
-    const { found, hasMore } = await newest(kind, since, signal);
-    entries.push(...found);
-    if (hasMore) {
+    const { history, next } = await newest({ event_type: kind, since: new Date(since).toISOString() }, MAX_ENTRIES, signal);
+    entries.push(...history);
+    if (next) {
       isCut = true;
-      since = Math.max(since, Date.parse(found.at(-1).created_at));
+      since = Math.max(since, Date.parse(history.at(-1).created_at));
     }
   }
   return { series: seriesOf(present, entries.filter(({ created_at: at }) => Date.parse(at) >= since), since, until), since, isCut };
-}
-
-/** Return {found, hasMore}: the newest entries of a kind since a time, the newest first. */
-async function newest(kind, since, signal) {
-  const found = [];
-  let path = `/v1/history${query({ event_type: kind, since: new Date(since).toISOString(), sort_dir: 'desc', limit: PAGE })}`;
-  while (path && found.length < MAX_ENTRIES) {
-    const page = await get(path, { signal });
-    found.push(...page.history);
-    path = page.next ? nextPath(page.next) : null;
-  }
-  return { found, hasMore: Boolean(path) };
 }
 
 /**
@@ -72,7 +59,7 @@ async function newest(kind, since, signal) {
  * Nodes that are deleted have no class any more, so they are not counted.
  *
  * @param {Record<string, number>} present {class: available nodes}.
- * @param {{created_at: string, event: string, provision_state?: string | null, node_name?: string | null,
+ * @param {{created_at: string, event: string, provision_state?: string | null,
  *   node_resource_class?: string | null}[]} entries of the history, in any order.
  * @param {number} since when the series begin.
  * @param {number} until the present.
@@ -125,7 +112,7 @@ function Graphs({ series, since, isCut }) {
         <td class="wrap"><${Graph} points=${points} /></td>
       </tr>`)}</tbody></table>
     <p class="muted">In state “${STATE}” since <${Time} at=${new Date(since).toISOString()} />${isCut && `: the page reads at most ${number(MAX_ENTRIES)} changes`}.
-      ${series.length > SHOWN && ` ${plural(series.length - SHOWN, 'class')} with fewer changes not shown.`} Nodes that are deleted are not counted.</p>`;
+      ${series.length > SHOWN && ` Not shown: ${number(series.length - SHOWN)} with fewer changes.`} Nodes that are deleted are not counted.</p>`;
 }
 
 /** A line of steps through the points, from 0 to the highest. */

@@ -1,6 +1,6 @@
 // The filters of the list of nodes, as they are in the URL of the page and in requests.
 import { EMPTIES } from '../api.js';
-import { PAGE_PARAMETERS } from '../router.js';
+import { PAGE_PARAMETERS, all } from '../router.js';
 
 /** @import { Values } from '../api.js' */
 
@@ -73,15 +73,6 @@ export function fill({ columns, flags }) {
 }
 
 const isFilter = (/** @type {string} */ name) => [OTHERS, FIELDS, FLAGS, TRAIT_FILTERS].some((filters) => Object.hasOwn(filters, name));
-
-/**
- * Return all parameters of a place: {name: [value, …]}.
- *
- * @param {URLSearchParams} parameters
- */
-export function all(parameters) {
-  return Object.fromEntries([...new Set(parameters.keys())].map((name) => [name, parameters.getAll(name)]));
-}
 
 /**
  * Return the filters in the parameters: {name: [value, …]}.

@@ -16,7 +16,7 @@ export const TRANSITION = /^(?:Requested: ([^.]+)\. )?The provision state change
 
 export function Timeline({ node, at, turn }) {
   const [count, setCount] = useState(SIZE);
-  const { data, error, loading, reload } = useData(node.uuid, (signal) => load(node.uuid, count, signal), `${count} ${turn}`);
+  const { data, error, loading, reload } = useData(node.uuid, (signal) => newest({ node: node.uuid }, count, signal), `${count} ${turn}`);
   const show = (event) => {
     event.preventDefault();
     const moment = String(new FormData(event.target).get('at'));
@@ -37,9 +37,13 @@ export function Timeline({ node, at, turn }) {
   <//>`;
 }
 
-/** Load at least count entries if there are that many: {history, next}, where next is null after the oldest one. */
-async function load(uuid, count, signal) {
-  let path = `/v1/history${query({ node: uuid, sort_dir: 'desc', limit: Math.min(count, MAX_PAGE) })}`;
+/**
+ * Load the newest entries that pass filters, at least count of them if there are that many.
+ *
+ * Returns {history, next}: the newest entry first; next is null after the oldest one.
+ */
+export async function newest(filters, count, signal) {
+  let path = `/v1/history${query({ ...filters, sort_dir: 'desc', limit: Math.min(count, MAX_PAGE) })}`;
   const history = [];
   while (path && history.length < count) {
     const page = await get(path, { signal });

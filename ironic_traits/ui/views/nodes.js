@@ -3,7 +3,7 @@ import { TooMany, get, pages, query, warnings } from '../api.js';
 import { useAction, useCancel, useData } from '../data.js';
 import { ListFile, curl, number, plural, quote, text } from '../format.js';
 import { html } from '../html.js';
-import { go, link } from '../router.js';
+import { all, go, link } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { ROWS, store, stored } from '../stored.js';
@@ -11,7 +11,7 @@ import { Busy, Command, Empty, NodeLink, Problem, State, Time, Trait } from '../
 import { Bulk } from './bulk.js';
 import { NoNodes } from './examples.js';
 import { Facets, MAX_VALUES } from './facets.js';
-import { COLUMNS, FIELDS, FLAGS, TRAIT_FILTERS, all, changed, chips, filtersOf, options, withTrait } from './filters.js';
+import { COLUMNS, FIELDS, FLAGS, TRAIT_FILTERS, changed, chips, filtersOf, options, withTrait } from './filters.js';
 import { WaitingMirrors } from './mirrors.js';
 import { NodePager, SIZES, orderOf, pageOf, sizeOf } from './node_pages.js';
 
