@@ -21,6 +21,7 @@ compute_driver = ironic.IronicDriver
 host = compute1
 periodic_fuzzy_delay = 0
 update_resources_interval = 2
+service_down_time = 600
 [database]
 connection = sqlite:///{directory}/cell1.sqlite?timeout=30
 sqlite_synchronous = false

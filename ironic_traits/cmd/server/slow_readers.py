@@ -41,8 +41,15 @@ def watch(port: int, seconds: float) -> None:
 def _run(port: int, seconds: float) -> None:
     slow: dict[Key, tuple[float, int]] = {}
     while True:
-        time.sleep(seconds / _LOOKS)
-        slow = look(port, seconds, slow)
+        late = sleep(seconds / _LOOKS)
+        slow = look(port, seconds, {key: (since + late, then) for key, (since, then) in slow.items()})
+
+
+def sleep(seconds: float) -> float:
+    """Sleep, and return how many seconds longer it took. This process stood still then; no client was slow."""
+    begun = time.monotonic()
+    time.sleep(seconds)
+    return time.monotonic() - begun - seconds
 
 
 def look(port: int, seconds: float, before: dict[Key, tuple[float, int]]) -> dict[Key, tuple[float, int]]:

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from ironic_traits.cmd.server import connections
-from ironic_traits.cmd.server.slow_readers import RATE, Key, is_of_client
+from ironic_traits.cmd.server.slow_readers import RATE, Key, is_of_client, sleep
 
 LOG = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Bodies:
 
     def __init__(self, inside: WSGIApplication, seconds: float) -> None:
         self._inside, self._seconds = inside, seconds
-        self._reads: dict[_Body, tuple[float, float]] = {}
+        self._reads: dict[_Body, list[float]] = {}
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if self._seconds:
@@ -62,7 +62,9 @@ class Bodies:
         beginnings: dict[Key, float] = {}
         last = time.monotonic()
         while True:
-            time.sleep(self._seconds / _LOOKS)
+            late = sleep(self._seconds / _LOOKS)
+            for times in list(self._reads.values()):
+                times[1] += late
             now = time.monotonic()
             beginnings = self.look(port, beginnings, last)
             last = now
@@ -94,7 +96,7 @@ class Bodies:
 class _Body:
     """The body of a request, as ``wsgi.input``."""
 
-    def __init__(self, environ: WSGIEnvironment, seconds: float, reads: 'dict[_Body, tuple[float, float]]') -> None:
+    def __init__(self, environ: WSGIEnvironment, seconds: float, reads: 'dict[_Body, list[float]]') -> None:
         self._inner, self._seconds, self._reads = environ['wsgi.input'], seconds, reads
         self.address = environ.get('REMOTE_ADDR')
         #: Seconds after which something may be sent although the request has begun before.
@@ -103,7 +105,7 @@ class _Body:
     def read(self, *size: int) -> bytes:
         """Return the bytes of the body, which are fewer than expected if the connection ends."""
         begun = time.monotonic()
-        self._reads[self] = begun, begun + self._seconds
+        self._reads[self] = [begun, begun + self._seconds]
         try:
             return self._inner.read(*size)
         finally:
@@ -115,11 +117,11 @@ def _length(environ: WSGIEnvironment) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _beginning(connection: socket.socket, earliest: float, bodies: dict[_Body, tuple[float, float]]) -> float | None:
+def _beginning(connection: socket.socket, earliest: float, bodies: dict[_Body, list[float]]) -> float | None:
     """Return the earliest time at which the request that a connection receives may have begun; None if it is idle.
 
     :param earliest: a time before which it has not begun.
-    :param bodies: {body that is being read from its client: times when that began, and when it is overdue}.
+    :param bodies: {body that is being read from its client: [time when that began, time when it is overdue]}.
     """
     values = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
     sent_ago, received_ago, number_received, number_sent = _INFO.unpack(values)

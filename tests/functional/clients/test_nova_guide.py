@@ -33,6 +33,18 @@ def send(url, document, method='POST', kind='application/json'):
 
 
 @contextlib.contextmanager
+def with_faults(compute):
+    """Add the faults of nova's servers to an AssertionError of the block: "Error creating server" does not say why."""
+    try:
+        yield
+    except AssertionError as error:
+        with urllib.request.urlopen(f'{compute}/v2.1/servers/detail', timeout=60) as response:
+            servers = json.loads(response.read())['servers']
+        error.add_note('\n'.join(f'{server["name"]}: {server["fault"]}' for server in servers if 'fault' in server))
+        raise
+
+
+@contextlib.contextmanager
 def cloud(home, baremetal):
     """Run Glance and nova with an image and flavors during the block, and provide the file for OS_CLOUD."""
     folders = {name: home / name for name in ('glance', 'nova')}
@@ -43,7 +55,7 @@ def cloud(home, baremetal):
         image = {'name': 'debian', 'disk_format': 'raw', 'container_format': 'bare', 'visibility': 'public'}
         path = f'{images}/v2/images'
         send(f'{path}/{send(path, image)["id"]}/file', b'an image', 'PUT', 'application/octet-stream')
-        with peer('tests.support.nova_cloud', folders['nova'], free_port()) as compute:
+        with peer('tests.support.nova_cloud', folders['nova'], free_port()) as compute, with_faults(compute):
             for name, specs in FLAVORS.items():
                 flavor = {'name': name, 'ram': 1, 'vcpus': 1, 'disk': 1}
                 uuid = send(f'{compute}/v2.1/flavors', {'flavor': flavor})['flavor']['id']

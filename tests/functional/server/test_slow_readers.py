@@ -7,6 +7,7 @@ import urllib.parse
 
 import pytest
 
+from tests.support import freezing
 from tests.support.http_client import ask, make
 from tests.support.service import ForkedServer, upgraded
 
@@ -17,9 +18,9 @@ _TEXT = 'reads its response too slowly'
 
 
 @pytest.fixture
-def server(tmp_path):
+def server(tmp_path, request):
     """A service with a response that is larger than the kernel's buffers."""
-    (tmp_path / 'service.conf').write_text(f'[api]\nslow_read_timeout = {SECONDS}\n')
+    (tmp_path / 'service.conf').write_text(f'[api]\nslow_read_timeout = {getattr(request, "param", SECONDS)}\n')
     url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
     with ForkedServer(url, '--config-file', str(tmp_path / 'service.conf'), '--nostart-worker') as running:
         for _ in range(NODES):
@@ -47,6 +48,23 @@ def rest(connection):
     except ConnectionError:
         pass
     return number
+
+
+@pytest.mark.parametrize('server', [4], indirect=True)
+def test_the_process_stands_still(server):
+    """The time for which the machine does not run the process is not that of the client."""
+    with begin(server) as connection:
+        # The measurement has begun.
+        time.sleep(1.5)
+        freezing.freeze(server.process.pid)
+        time.sleep(5)
+        freezing.thaw(server.process.pid)
+        time.sleep(0.5)
+        number = 0
+        while number < NODES * 900_000:
+            data = connection.recv(65536)
+            assert data
+            number += len(data)
 
 
 def test_a_client_that_does_not_read(server):

@@ -11,6 +11,7 @@ import urllib.parse
 import pytest
 
 from ironic_traits.cmd.server import slow_senders
+from tests.support import freezing
 from tests.support.http_client import ask
 from tests.support.inspections import PATH
 from tests.support.service import ForkedServer, upgraded
@@ -136,6 +137,22 @@ def test_the_connection_ends(tmp_path, request_, rest):
         assert idle.getresponse().read() == b'{"nodes":[]}'
         assert idle.sock is first
         idle.close()
+
+
+def test_the_process_stands_still(tmp_path):
+    """The time for which the machine does not run the process is not that of the client."""
+    document = b'{"driver": "fake-hardware"}'
+    with running(tmp_path, 'slow_body_timeout = 4') as server:
+        begin = post('/v1/nodes', f'Content-Length: {len(document)}\r\n\r\n')
+        with Slow(server, [begin], b'') as slow:
+            # The body is being read.
+            time.sleep(1)
+            freezing.freeze(server.process.pid)
+            time.sleep(5)
+            freezing.thaw(server.process.pid)
+            time.sleep(0.5)
+            slow.connections[0].sendall(document)
+            assert b' 201 ' in slow.connections[0].recv(65536)
 
 
 def everything(connection):
