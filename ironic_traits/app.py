@@ -48,7 +48,7 @@ def build(service: Service, takes_turns: bool = False) -> RequestQueue:
     if conf.cors.allowed_origin:
         application = _Cors(application, conf)
     queue = RequestQueue(application, conf.api, takes_turns)
-    service.reserving.turns = queue
+    service.combined.turns = queue
     return queue
 
 

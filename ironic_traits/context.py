@@ -99,7 +99,7 @@ class Parts(Process, Protocol):
     rules: Any
     conductors: Any
     places: Any
-    reserving: Any
+    combined: Any
     clouds: dict[str, Any]
 
     def snapshot(self) -> contextlib.AbstractContextManager[sa.Connection]:

@@ -49,7 +49,7 @@ class Service:
     :ivar node_index: the index of nodes.
     :ivar trait_cache: traits of providers.
     :ivar clouds: connections to the Ironic of clouds, by name (``ironic_traits.mirror.cloud.Cloud``).
-    :ivar reserving: requests for reservations that are carried out together.
+    :ivar combined: requests that hold nodes, which are carried out together.
     :ivar streams: the clients that follow changes.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
     """
@@ -81,7 +81,7 @@ class Service:
         # mirror.cloud needs libraries that are not imported before they are needed.
         self.clouds: dict[str, Any] = {}
         self.places = Places()
-        self.reserving: Combined[Any] = Combined()
+        self.combined: Combined[Any] = Combined()
         self.streams = Streams(self, conf.changes)
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker: Callable[[], None] = self._wakeups.send

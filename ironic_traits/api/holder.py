@@ -16,7 +16,7 @@ from ironic_traits.inventory.holds.allocate import create
 from ironic_traits.inventory.holds.reservations import Expiry
 from ironic_traits.inventory.holds.reserve import Reservations, reserve_combined
 from ironic_traits.inventory.search.matches import NodeRequest
-from ironic_traits.placement.allocations import Reshapes, delete, replace, reshape
+from ironic_traits.placement.allocations import Reshapes, delete, replace_combined, reshape
 from ironic_traits.placement.consumers import Demand
 
 
@@ -53,7 +53,7 @@ class _LocalHolder:
     """Holds nodes in this service only."""
 
     reserve, allocate = staticmethod(reserve_combined), staticmethod(create)
-    replace, reshape, delete = staticmethod(replace), staticmethod(reshape), staticmethod(delete)
+    replace, reshape, delete = staticmethod(replace_combined), staticmethod(reshape), staticmethod(delete)
 
     def release(self, context: Context, holder: str) -> None:
         """End nothing: nothing is held outside of this service."""

@@ -4,6 +4,7 @@ A write locks all providers that it affects. A provider that is a node is locked
 allocations and reservations of a node exclude each other.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -17,8 +18,11 @@ from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import now
+from ironic_traits.failures import Failure
+from ironic_traits.inventory.core import node_providers
 from ironic_traits.inventory.core.eligibility import EXPIRED
 from ironic_traits.inventory.holds import promise_claims
+from ironic_traits.inventory.holds.combined import Ticket
 from ironic_traits.placement import allocation_checks, consumers, failures, inventory_usage, node_claims
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
@@ -75,6 +79,32 @@ def replace(context: Writer, demands: Sequence[Demand], needs_claim: NeedsClaim 
         providers = _lock(connection, demands)
         node_claims.check(connection, demands, needs_claim)
         _write(context, connection, demands, providers)
+
+
+def replace_combined(context: Context, demands: Sequence[Demand]) -> None:
+    """Replace the allocations of consumers, as ``replace``.
+
+    A new consumer of one provider perhaps gets its allocations together with other requests.
+    """
+    alone = functools.partial(replace, context, demands)
+    if len(demands) > 1 or demands[0].generation is not None or len(demands[0].resources) != 1 or context.guard:
+        return alone()
+    # Requests for the same provider take their turns: the first one may leave no room for the others.
+    (provider,) = demands[0].resources
+    together = functools.partial(_replace_together, context)
+    return context.service.combined.run(replace, Ticket(provider, demands[0]), alone, together)
+
+
+def _replace_together(context: Context, tickets: Sequence[Ticket[None]]) -> dict[str, None]:
+    """Give each request its allocations: ``together`` of ``Combined.run``."""
+    demands = [ticket.value for ticket in tickets]
+    if len({demand.consumer for demand in demands}) < len(demands):
+        return {}
+    try:
+        replace(context, demands)
+    except Failure:
+        return {}
+    return dict.fromkeys(ticket.name for ticket in tickets)
 
 
 @promise_claims.beginning_again
@@ -313,10 +343,13 @@ def _bump(connection: sa.Connection, providers: Providers, before: Mapping[int, 
     :param moves: Counter of {provider id: by how much}.
     """
     after = used_of_nodes(connection, providers)
+    changed = [each.node_id for each in providers.values() if each.node_id and before[each.id] != after[each.id]]
+    if changed:
+        # The locks of the nodes are UPDATEs, which exclude other machines of a cluster, too: nothing is to be checked.
+        node_providers.bump_all(connection, changed)
     for provider in providers.values():
-        times = before[provider.id] != after[provider.id] if provider.node_id else moves[provider.id]
-        if times:
-            bump(connection, provider, int(times))
+        if moves[provider.id] and not provider.node_id:
+            bump(connection, provider, moves[provider.id])
 
 
 def used_of_nodes(connection: sa.Connection, providers: Providers) -> dict[int, int]:

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits.db import tables
+from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import now
 from ironic_traits.placement import failures
@@ -69,28 +70,47 @@ def write(connection: sa.Connection, demands: Sequence[Demand], existing: Mappin
     :param existing: the result of ``check_generations``.
     :returns: {uuid: id}.
     """
-    ids = {}
+    new = [demand for demand in demands if demand.resources and demand.consumer not in existing]
+    ids = _insert(connection, new)
     for demand in demands:
         consumer = existing.get(demand.consumer)
-        values: dict[str, Any] = {'project_id': demand.project_id, 'user_id': demand.user_id}
-        if demand.consumer_type:
-            values['consumer_type'] = demand.consumer_type
-        if consumer is None and demand.resources:
-            values |= {'uuid': demand.consumer, 'generation': 1, 'created_at': now()}
-            try:
-                result = connection.execute(sa.insert(tables.consumers).values(values))
-            except db_exception.DBDuplicateEntry as error:
-                # Another transaction has inserted it since ``check_generations``: check again.
-                raise db_exception.RetryRequest(lost()) from error
-            key: Any = result.inserted_primary_key
-            ids[demand.consumer] = key.id
-        elif consumer is not None:
+        if consumer is not None:
             ids[demand.consumer] = consumer.id
+            values: Values = {'project_id': demand.project_id, 'user_id': demand.user_id}
+            if demand.consumer_type:
+                values['consumer_type'] = demand.consumer_type
             values |= {'generation': consumer.generation + 1, 'updated_at': now()}
             same = (tables.consumers.c.id == consumer.id, tables.consumers.c.generation == consumer.generation)
             if not connection.execute(sa.update(tables.consumers).where(*same).values(values)).rowcount:
                 raise db_exception.RetryRequest(lost())
     return ids
+
+
+def _insert(connection: sa.Connection, demands: Sequence[Demand]) -> dict[str, int]:
+    """Insert consumers, and return {uuid: id}."""
+    moment = now()
+    rows = [
+        {
+            'uuid': demand.consumer,
+            'project_id': demand.project_id,
+            'user_id': demand.user_id,
+            'consumer_type': demand.consumer_type or None,
+            'generation': 1,
+            'created_at': moment,
+        }
+        for demand in demands
+    ]
+    try:
+        if len(rows) == 1:
+            key: Any = connection.execute(sa.insert(tables.consumers).values(rows[0])).inserted_primary_key
+            return {demands[0].consumer: key.id}
+        if rows:
+            connection.execute(sa.insert(tables.consumers), rows)
+    except db_exception.DBDuplicateEntry as error:
+        # Another transaction has inserted one since ``check_generations``: check again.
+        raise db_exception.RetryRequest(lost()) from error
+    inserted = connection.execute(_LOCK, {'uuids': [row['uuid'] for row in rows]}) if rows else ()
+    return {row.uuid: row.id for row in inserted}
 
 
 def lost() -> failures.ConcurrentUpdate:

@@ -12,7 +12,7 @@ from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import now
-from ironic_traits.inventory.core import node_providers
+from ironic_traits.inventory.core import node_providers, node_selection
 from ironic_traits.inventory.core.eligibility import EXPIRED
 from ironic_traits.inventory.holds import promised_nodes
 from ironic_traits.inventory.holds.reservations import settle_nodes
@@ -166,7 +166,10 @@ def _lock_nodes(connection: sa.Connection, parameters: Mapping[str, list[str]]) 
         rows = connection.execute(_LOCK_ONE_NODE, {'node_uuid': parameters['uuids'][0]})
         return {row.id: row.uuid for row in rows}
     locked = {row.node_id: row.uuid for row in connection.execute(_NODES_OF, parameters)}
-    for node_id, uuid in sorted(locked.items()):
+    if len(locked) > 1:
+        node_selection.lock(connection, sorted(locked), changes_nodes=False)
+        return locked
+    for node_id, uuid in locked.items():
         lock = Write(_LOCK_NODE, {'locked_id': node_id})
         joined.execute(connection, [lock, change_feed.write(change_feed.NODE, uuid)])
     return locked

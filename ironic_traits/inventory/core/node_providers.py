@@ -154,6 +154,11 @@ def bump(connection: sa.Connection, node_id: int) -> None:
     connection.execute(_BUMP, {'of_node': node_id, 'now': now()})
 
 
+def bump_all(connection: sa.Connection, node_ids: Collection[int]) -> None:
+    """Raise the generations of the providers of several nodes, as ``bump`` does."""
+    connection.execute(_BUMP_ALL, {'of_nodes': list(node_ids), 'now': now()})
+
+
 def write_bump(node_id: int) -> Write:
     """Return the write that ``bump`` executes."""
     return Write(_BUMP, {'of_node': node_id, 'now': now()})

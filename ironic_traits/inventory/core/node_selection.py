@@ -95,19 +95,22 @@ _IN_ORDER = (
     .order_by(tables.nodes.c.id)
     .with_for_update(key_share=True)
 )
-_RAISE_GENERATIONS = sa.update(tables.nodes).where(tables.nodes.c.id.in_(sa.bindparam('ids'))).values(origins.LOCKED)
+_RAISE_GENERATIONS = sa.update(tables.nodes).where(tables.nodes.c.id.in_(sa.bindparam('ids')))
+_TOUCH = _RAISE_GENERATIONS.values(origins.LOCKED)
+_LOCK_ONLY = _RAISE_GENERATIONS.values(generation=tables.nodes.c.generation + 1)
 
 
-def lock(connection: sa.Connection, node_ids: Sequence[int]) -> None:
+def lock(connection: sa.Connection, node_ids: Sequence[int], changes_nodes: bool = True) -> None:
     """Lock nodes until the end of the transaction (invariant 1).
 
     :param node_ids: sorted ids.
+    :param changes_nodes: whether the nodes get a new time of their last update.
     """
     moment = now()
     for batch in batches(node_ids):
         if connection.dialect.name != 'sqlite':
             connection.execute(_IN_ORDER, {'ids': batch}).all()
-        connection.execute(_RAISE_GENERATIONS, {'ids': batch, 'now': moment})
+        connection.execute(*(_TOUCH, {'ids': batch, 'now': moment}) if changes_nodes else (_LOCK_ONLY, {'ids': batch}))
         change_feed.record_nodes(connection, batch)
 
 

@@ -58,7 +58,7 @@ def reserve_combined(
     if kind is None:
         return alone()
     together = functools.partial(_reserve_together, context, node_request, expiry)
-    return context.service.reserving.run(kind, Ticket(instances[0], context), alone, together)
+    return context.service.combined.run(kind, Ticket(instances[0], context), alone, together)
 
 
 def _kind(context: Context, node_request: NodeRequest, expiry: Expiry) -> Hashable | None:

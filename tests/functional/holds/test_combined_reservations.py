@@ -24,7 +24,7 @@ def together(app, monkeypatch):
     def held_up(context, instances, *arguments):
         transactions.append(list(instances))
         if len(transactions) == 1:
-            wait_until(lambda: len(next(iter(app.service.reserving._waiting.values()))) == len(held_up.bodies) - 1)
+            wait_until(lambda: len(next(iter(app.service.combined._waiting.values()))) == len(held_up.bodies) - 1)
         return original(context, instances, *arguments)
 
     def send(bodies):
@@ -113,8 +113,8 @@ def test_the_same_instance_several_times(client, together):
 def test_only_requests_that_are_alike(app, client, monkeypatch):
     """What differs in a request is part of its kind. A list, filters and a topology are carried out alone."""
     kinds = []
-    run = app.service.reserving.run
-    monkeypatch.setattr(app.service.reserving, 'run', lambda kind, *more: kinds.append(kind) or run(kind, *more))
+    run = app.service.combined.run
+    monkeypatch.setattr(app.service.combined, 'run', lambda kind, *more: kinds.append(kind) or run(kind, *more))
     uuid = _nodes(client, 1)[0]
     variants = (
         *({}, {'required': ['CUSTOM_B']}, {'forbidden': ['CUSTOM_B']}, {'required_any': [['CUSTOM_A', 'CUSTOM_B']]}),
