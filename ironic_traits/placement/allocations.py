@@ -96,7 +96,7 @@ def replace_combined(context: Context, demands: Sequence[Demand]) -> None:
 
 
 def _replace_together(context: Context, tickets: Sequence[Ticket[None]]) -> dict[str, None]:
-    """Give each request its allocations: ``together`` of ``Combined.run``."""
+    """Replace the allocations of several requests: ``together`` of ``Combined.run``."""
     demands = [ticket.value for ticket in tickets]
     if len({demand.consumer for demand in demands}) < len(demands):
         return {}

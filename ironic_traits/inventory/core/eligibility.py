@@ -15,7 +15,6 @@ from oslo_config import cfg
 
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
-from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import no_row, statement_clock
 from ironic_traits.db.statements.unhealthy import unhealthy
 from ironic_traits.deploy import states
@@ -206,12 +205,6 @@ def eligible_for(instance: str | None = None) -> Condition:
 def only(instances: Sequence[str]) -> str | None:
     """Return the only instance; None if there are several: a node that is allocated to one could go to another one."""
     return instances[0] if len(instances) == 1 else None
-
-
-def is_free(connection: sa.Connection, node_id: int) -> bool:
-    """Whether a node can be reserved for any instance."""
-    statement = sa.select(tables.nodes.c.id).where(tables.nodes.c.id == node_id, ELIGIBLE)
-    return connection.scalar(prepared(statement)) is not None
 
 
 def explained(conf: cfg.ConfigOpts) -> list[Clause]:

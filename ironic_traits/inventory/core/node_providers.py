@@ -28,6 +28,8 @@ from ironic_traits.inventory.core import eligibility
 SCHEDULABLE = sa.and_(eligibility.OFFERED, tables.nodes.c.parent_node.is_(None))
 #: Columns that ``follow`` compares with their values after a change. ``single_node.take`` reads them under the lock.
 BEFORE = (tables.nodes.c.resource_class.label('class_before'), SCHEDULABLE.label('offered_before'))
+#: The same columns after a change.
+AFTER = (tables.nodes.c.resource_class, SCHEDULABLE.label('offered'))
 #: The columns of nodes that BEFORE depends on.
 _DECIDING = frozenset({'resource_class', 'parent_node', *(column.name for column in eligibility.STATE_COLUMNS)})
 
@@ -70,19 +72,19 @@ def existing_providers(connection: sa.Connection, uuids: Collection[str]) -> set
     return {value for row in rows for value in row}.intersection(uuids)
 
 
-def follow(connection: sa.Connection, node: sa.Row, changes: Mapping[str, Any]) -> None:
+def follow(connection: sa.Connection, node: sa.Row, changes: Mapping[str, Any], after: sa.Row | None = None) -> None:
     """Update a node's provider after a change of the node.
 
     :param connection: connection of a writer that has taken the node's lock.
     :param node: a row with ``id``, ``uuid`` and BEFORE, read before the change.
     :param changes: {column of nodes: value}, as written.
+    :param after: a row with AFTER, read after the change; None to read it.
     :raises failures.ProviderTaken: as ``create``.
     :raises failures.ProviderInUse: the node has lost its class, and its provider cannot be deleted.
     """
     if _DECIDING.isdisjoint(changes):
         return
-    statement = sa.select(tables.nodes.c.resource_class, SCHEDULABLE.label('offered')).where(_is(node))
-    after = connection.execute(prepared(statement)).one()
+    after = after or connection.execute(prepared(sa.select(*AFTER).where(_is(node)))).one()
     if after.resource_class != node.class_before:
         _reclass(connection, node, after.resource_class)
     elif after.resource_class and after.offered != node.offered_before:

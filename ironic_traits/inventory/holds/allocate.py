@@ -11,7 +11,9 @@ from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
+from ironic_traits.db.statements import joined
 from ironic_traits.db.statements.annotations import Values
+from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.types import now
 from ironic_traits.deploy import states
 from ironic_traits.inventory.core import history, node_consumers, node_filters, origins, trait_filters
@@ -146,7 +148,8 @@ def _hold_once(
     # As in Ironic, a node that has the name of the allocation comes first.
     first = [tables.nodes.c.name == row['name']] if row['name'] else []
     with context.write() as connection:
-        first = [*attempt.allocated_first(connection, [row['uuid']]), *first]
+        if not has_new_uuid:
+            first = [*attempt.allocated_first(connection, [row['uuid']]), *first]
         (node,) = attempt.take(connection, [row['uuid']], first, _HELD)
         if not has_new_uuid:
             reservations.check_instance(context, connection, node.uuid, row['uuid'])
@@ -218,7 +221,10 @@ def _associate(
         # A process of an older release, which does not know allocations, has removed the node's instance.
         end(connection, node)
     created = {**row, 'node_uuid': node.uuid, 'state': ALLOCATING if node.origin else ACTIVE, 'last_error': None}
-    connection.execute(sa.insert(KIND.table).values(created))
+    event = f'Allocation {row["uuid"]} holds the node.'
+    entry = history.entry(context, node.uuid, node.moment, history.RESERVATION, event)
+    allocation = Write(_insert(tuple(created)), {f'new_{name}': value for name, value in created.items()})
+    joined.execute(connection, [allocation, *history.writes(entry)])
     if node.origin:
         mirror_claims.begin(context, connection, [Holding(node, row['uuid'], row['uuid'])])
     else:
@@ -229,9 +235,12 @@ def _associate(
             'instance_info': {**node.instance_info, 'traits': row['traits']},
         }
         change(connection, node, changes)
-    event = f'Allocation {row["uuid"]} holds the node.'
-    history.record(connection, history.entry(context, node.uuid, node.moment, history.RESERVATION, event))
     return _read(context, connection, row['uuid'], fields)
+
+
+@functools.cache
+def _insert(columns: tuple[str, ...]) -> sa.Insert:
+    return sa.insert(KIND.table).values({name: sa.bindparam(f'new_{name}') for name in columns})
 
 
 @retried

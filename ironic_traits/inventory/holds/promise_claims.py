@@ -18,8 +18,9 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.prepared import prepared
+from ironic_traits.inventory.core.eligibility import ELIGIBLE
 from ironic_traits.inventory.holds import promise_estimates
-from ironic_traits.inventory.holds.promised_nodes import READ_NEWEST, PromisedNodes, read
+from ironic_traits.inventory.holds.promised_nodes import NEWEST, PromisedNodes, read
 from ironic_traits.matching import promises
 from ironic_traits.matching.promises import Class
 
@@ -266,8 +267,15 @@ def look(context: Context, connection: sa.Connection) -> None:
 
 
 def take_named(context: Context, connection: sa.Connection, node_id: int) -> None:
-    """Take a free node for the project of the caller, as ``take`` does."""
-    take(context, connection, {node_id: context.project_id}, connection.scalar(READ_NEWEST))
+    """Take a node for the project of the caller, as ``take`` does, if the node is free."""
+    row = connection.execute(_NAMED, {'node_id': node_id}).one()
+    if row.is_free:
+        take(context, connection, {node_id: context.project_id}, row.newest)
+
+
+_NAMED = prepared(
+    sa.select(NEWEST.label('newest'), ELIGIBLE.label('is_free')).where(tables.nodes.c.id == sa.bindparam('node_id'))
+)
 
 
 def take(context: Context, connection: sa.Connection, nodes: Mapping[int, str | None], newest: int | None) -> None:

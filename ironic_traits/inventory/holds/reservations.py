@@ -25,7 +25,7 @@ from ironic_traits.db.engine import Writer, retried
 from ironic_traits.db.statements.annotations import Columns, Condition, Values
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import now, read_clock
-from ironic_traits.inventory.core import history, node_filters, node_providers
+from ironic_traits.inventory.core import history, node_consumers, node_filters, node_providers
 from ironic_traits.inventory.core.eligibility import EXPIRED, LIVE, OF_NODE, moment_text
 from ironic_traits.inventory.core.paging import Page, Rows, fetch
 from ironic_traits.inventory.core.single_node import MOMENT, take
@@ -227,12 +227,28 @@ def check_instance(context: Context, connection: sa.Connection, node_uuid: str, 
     statement = sa.select(tables.reservations.c.node_uuid).where(same_instance).with_for_update()
     held_uuid = connection.scalar(prepared(statement))
     if held_uuid is None:
-        _touch_key(connection, node_uuid, instance)
+        touch_key(connection, node_uuid, instance)
     elif held_uuid != node_uuid:
         is_visible = bool(
             connection.scalar(sa.select(node_filters.seen(context)).where(tables.nodes.c.uuid == held_uuid))
         )
         raise held_elsewhere(instance, held_uuid, is_visible, 'is not this one')
+
+
+def is_held(connection: sa.Connection, node_id: int, instance: str) -> bool:
+    """Whether a node is allocated or has a reservation, or an instance has one, which may have expired."""
+    return bool(connection.scalar(_IS_HELD, {'node_id': node_id, 'instance': instance}))
+
+
+_IS_HELD = prepared(
+    sa.select(
+        sa.or_(
+            node_consumers.ALLOCATED,
+            sa.exists().where(tables.reservations.c.node_uuid == tables.nodes.c.uuid),
+            sa.exists().where(tables.reservations.c.instance_uuid == sa.bindparam('instance')),
+        )
+    ).where(tables.nodes.c.id == sa.bindparam('node_id'))
+)
 
 
 def held_elsewhere(
@@ -249,7 +265,7 @@ def held_elsewhere(
     return failures.InstanceReserved(instance=instance, node=f'node {node_uuid}', why=why)
 
 
-def _touch_key(connection: sa.Connection, node_uuid: str, instance: str) -> None:
+def touch_key(connection: sa.Connection, node_uuid: str, instance: str) -> None:
     """Insert a row with the unique key of an instance's reservation, and delete it again.
 
     Another transaction that reserves a node for the instance writes the same key. One of the two waits until the other
@@ -257,10 +273,15 @@ def _touch_key(connection: sa.Connection, node_uuid: str, instance: str) -> None
     """
     row = {'uuid': uuidutils.generate_uuid(), 'node_uuid': node_uuid, 'instance_uuid': instance}
     try:
-        connection.execute(sa.insert(tables.reservations).values(created_at=now(), **row))
+        connection.execute(_INSERT_KEY, {**row, 'created_at': now()})
     except db_exception.DBDuplicateEntry:
         raise db_exception.RetryRequest(failures.InstanceUnavailable(instance=instance)) from None
-    connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.uuid == row['uuid']))
+    connection.execute(_DELETE_KEY, {'key_uuid': row['uuid']})
+
+
+# Without inline(), SQLAlchemy would fetch the id of the row.
+_INSERT_KEY = sa.insert(tables.reservations).inline()
+_DELETE_KEY = sa.delete(tables.reservations).where(tables.reservations.c.uuid == sa.bindparam('key_uuid'))
 
 
 def node_reservation(connection: sa.Connection, node_uuid: str) -> sa.Row | None:

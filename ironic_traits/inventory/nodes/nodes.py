@@ -23,7 +23,6 @@ from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.types import now
 from ironic_traits.deploy import drivers, states
 from ironic_traits.inventory.core import (
-    eligibility,
     history,
     node_consumers,
     node_filters,
@@ -267,11 +266,13 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
 
 def _check_holders(context: Context, connection: sa.Connection, node: sa.Row, instance: str) -> None:
     """Raise a failure if something else than an instance, which is on no other node, has a right to a node."""
-    node_guards.check_reservation(connection, node.uuid, instance)
-    node_consumers.check_allocation(connection, node, instance)
-    reservations.check_instance(context, connection, node.uuid, instance)
-    if eligibility.is_free(connection, node.id):
-        promise_claims.take_named(context, connection, node.id)
+    if reservations.is_held(connection, node.id, instance):
+        node_guards.check_reservation(connection, node.uuid, instance)
+        node_consumers.check_allocation(connection, node, instance)
+        reservations.check_instance(context, connection, node.uuid, instance)
+    else:
+        reservations.touch_key(connection, node.uuid, instance)
+    promise_claims.take_named(context, connection, node.id)
 
 
 @waiting_for_lock

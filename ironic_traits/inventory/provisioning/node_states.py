@@ -20,7 +20,6 @@ from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.types import read_clock
 from ironic_traits.deploy import states, steps, validate
 from ironic_traits.inventory.core import (
-    eligibility,
     history,
     mismatches,
     node_consumers,
@@ -274,7 +273,7 @@ def _instance_changes(
         changes |= reservations.use(context, connection, locked_node, request.reservation_uuid, moment)
         holder = changes.get('instance_uuid', locked_node.instance_uuid)
         node_consumers.check_allocation(connection, locked_node, holder)
-        if holder is None and eligibility.is_free(connection, locked_node.id):
+        if holder is None:
             promise_claims.take_named(context, connection, locked_node.id)
     if request.configdrive is not None:
         changes['configdrive'] = request.configdrive

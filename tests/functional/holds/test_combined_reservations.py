@@ -1,14 +1,14 @@
 """Reservations that one process carries out together, on each database."""
 
-import concurrent.futures
+import functools
 
 import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.inventory.holds import combined, reserve
+from ironic_traits.inventory.holds import reserve
 from tests.support.client import Client
-from tests.support.concurrency import wait_until
+from tests.support.combined_requests import sender
 from tests.support.reservations import available, instance
 
 BODY = {'required': []}
@@ -17,29 +17,8 @@ BODY = {'required': []}
 @pytest.fixture
 def together(app, monkeypatch):
     """A function that sends requests, of which all but the first are carried out together: returns their responses."""
-    # On a busy machine, it takes a while until all are there.
-    monkeypatch.setattr(combined, 'PATIENCE', 60)
-    original, transactions = reserve.reserve, []
-
-    def held_up(context, instances, *arguments):
-        transactions.append(list(instances))
-        if len(transactions) == 1:
-            wait_until(lambda: len(next(iter(app.service.combined._waiting.values()))) == len(held_up.bodies) - 1)
-        return original(context, instances, *arguments)
-
-    def send(bodies):
-        held_up.bodies = bodies
-        monkeypatch.setattr(reserve, 'reserve', held_up)
-        with concurrent.futures.ThreadPoolExecutor(len(bodies)) as pool:
-            # The first one is at work when the others come.
-            first = pool.submit(_send, app, bodies[0])
-            wait_until(lambda: transactions)
-            others = [pool.submit(_send, app, body) for body in bodies[1:]]
-            responses = [future.result() for future in (first, *others)]
-        assert len(transactions[1]) == len({body['instance_uuid'] for body in bodies[1:]}), transactions
-        return responses
-
-    return send
+    send_all = sender(app, monkeypatch, reserve, 'reserve', functools.partial(_send, app))
+    return lambda bodies: send_all(bodies, len({body['instance_uuid'] for body in bodies[1:]}))
 
 
 def _send(app, body):

@@ -1,0 +1,126 @@
+"""Allocations of new consumers that one process carries out together, on each database."""
+
+import uuid
+
+import pytest
+
+from ironic_traits.placement import allocations
+from tests.support.client import Client
+from tests.support.combined_requests import sender
+from tests.support.providers import GOLD, golden, provider
+from tests.support.reservations import instance
+
+
+@pytest.fixture
+def together(app, monkeypatch):
+    """A function that sends demands, of which all but the first are carried out together: returns their responses.
+
+    The second argument is how many are in the second transaction; by default, those of different providers.
+    """
+    send_all = sender(app, monkeypatch, allocations, 'replace', lambda pair: _send(app, *pair))
+    return lambda pairs, number=None: send_all(
+        pairs, number or len({provider for _, body in pairs[1:] for provider in body['allocations']})
+    )
+
+
+def _send(app, consumer, body):
+    return Client(app).placement('PUT', f'/allocations/{consumer}', body)
+
+
+def _demand(node, number, amount=1, name=GOLD, **more):
+    """Return a demand of a new consumer: (its uuid, body)."""
+    resources = {'allocations': {node: {'resources': {name: amount}}}}
+    owners = {'project_id': 'project', 'user_id': 'user', 'consumer_generation': None, 'consumer_type': 'INSTANCE'}
+    return instance(number), resources | owners | more
+
+
+def _consumers(client, node):
+    return set(client.placement('GET', f'/resource_providers/{node}/allocations').json['allocations'])
+
+
+def test_each_gets_its_allocation(client, together):
+    nodes = [golden(client) for _ in range(6)]
+    before = [provider(client, node)[0] for node in nodes]
+    pairs = [
+        _demand(node, number, project_id=f'project{number}', consumer_type=f'KIND_{number % 2}')
+        for number, node in enumerate(nodes)
+    ]
+    assert [response.status_int for response in together(pairs)] == [204] * 6
+    for number, node in enumerate(nodes):
+        generation, parts = provider(client, node)
+        assert (generation, parts['usages']['usages']) == (before[number] + 1, {GOLD: 1})
+        shown = client.placement('GET', f'/allocations/{instance(number)}').json
+        assert shown == {
+            'allocations': {node: {'generation': generation, 'resources': {GOLD: 1}}},
+            'project_id': f'project{number}',
+            'user_id': 'user',
+            'consumer_generation': 1,
+            'consumer_type': f'KIND_{number % 2}',
+        }
+
+
+def test_failures_stay_with_their_requests(app, client, together):
+    nodes = [golden(client) for _ in range(5)]
+    assert _send(app, *_demand(nodes[2], 90)).status_int == 204
+    client.ask('PUT', f'/v1/nodes/{nodes[3]}/maintenance')
+    pairs = [
+        _demand(nodes[0], 0),
+        _demand(nodes[1], 1),
+        _demand(nodes[2], 2),
+        _demand(nodes[3], 3),
+        _demand(str(uuid.uuid4()), 4),
+        _demand(nodes[4], 5, amount=2),
+    ]
+    responses = together(pairs)
+    assert [response.status_int for response in responses] == [204, 204, 409, 409, 400, 409]
+    assert nodes[2] in responses[2].text
+    held = [_consumers(client, node) for node in nodes]
+    assert held == [{instance(0)}, {instance(1)}, {instance(90)}, set(), set()]
+
+
+def test_the_same_node_several_times(client, together):
+    """Requests for one provider take their turns, so one of them gets the node."""
+    nodes = [golden(client) for _ in range(3)]
+    pairs = [_demand(nodes[0], 0), _demand(nodes[1], 1), _demand(nodes[1], 2), _demand(nodes[2], 3)]
+    statuses = [response.status_int for response in together(pairs)]
+    assert (statuses[0], sorted(statuses[1:3]), statuses[3]) == (204, [204, 409], 204)
+    assert len(_consumers(client, nodes[1])) == 1
+
+
+def test_the_same_consumer_several_times(client, together):
+    nodes = [golden(client) for _ in range(3)]
+    # Both would be in one transaction, so it is not even begun.
+    responses = together([_demand(nodes[0], 0), _demand(nodes[1], 1), _demand(nodes[2], 1)], 1)
+    statuses = [response.status_int for response in responses]
+    assert (statuses[0], sorted(statuses[1:])) == (204, [204, 409])
+    assert len([node for node in nodes[1:] if _consumers(client, node)]) == 1
+
+
+def test_providers_that_are_no_nodes(client, together):
+    """Their generations move, and a node beside them is allocated in the same transaction."""
+    hosts = [
+        client.placement('POST', '/resource_providers', {'name': f'host{number}'}).json['uuid'] for number in range(3)
+    ]
+    for host in hosts:
+        body = {'resource_provider_generation': 0, 'inventories': {'VCPU': {'total': 8}}}
+        assert client.placement('PUT', f'/resource_providers/{host}/inventories', body).status_int == 200
+    node = golden(client)
+    pairs = [_demand(host, number, amount=4, name='VCPU') for number, host in enumerate(hosts)]
+    assert [response.status_int for response in together([*pairs, _demand(node, 9)])] == [204] * 4
+    assert [provider(client, host)[0] for host in hosts] == [2, 2, 2]
+    assert _consumers(client, node) == {instance(9)}
+
+
+def test_only_new_consumers_of_one_provider(app, client, monkeypatch):
+    """Other demands are carried out alone: they may affect more than they name."""
+    kinds = []
+    run = app.service.combined.run
+    monkeypatch.setattr(app.service.combined, 'run', lambda kind, *more: kinds.append(kind) or run(kind, *more))
+    nodes = [golden(client) for _ in range(3)]
+    assert _send(app, *_demand(nodes[0], 0)).status_int == 204
+    assert len(kinds) == 1
+    both = {node: {'resources': {GOLD: 1}} for node in nodes[1:]}
+    assert _send(app, *_demand(nodes[1], 1, allocations=both)).status_int == 204
+    assert _send(app, *_demand(nodes[0], 0, consumer_generation=1)).status_int == 204
+    assert _send(app, *_demand(nodes[0], 0, consumer_generation=2, allocations={})).status_int == 204
+    assert len(kinds) == 1
