@@ -16,7 +16,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.inventory.core.eligibility import ELIGIBLE, eligible_for
-from ironic_traits.inventory.search import index_explanations, matches, node_groups, related_nodes
+from ironic_traits.inventory.search import matches, node_groups, node_index, related_nodes
 from ironic_traits.inventory.search.index_nodes import Nodes
 from ironic_traits.inventory.search.matches import NodeRequest
 from ironic_traits.inventory.search.node_index import View
@@ -196,7 +196,7 @@ def search(
     with context.snapshot() as connection:
         listed = _Listed(context, connection, node_request, condition)
         yield Search(node_request.topology, listed, related, count)
-    if not is_listed and len(listed.rows) >= index_explanations.MIN_NODES:
+    if not is_listed and len(listed.rows) >= node_index.MIN_NODES:
         context.service.node_index.prepare(context)
 
 

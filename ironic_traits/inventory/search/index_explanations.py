@@ -20,8 +20,6 @@ from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation
 from ironic_traits.matching.group_explanations import MaskedCells
 
-#: Minimum number of nodes for which a process makes the index for explanations. For fewer, the statement is as quick.
-MIN_NODES = 2000
 #: Maximum number of rules with separate clauses. The other rules share one clause.
 MAX_RULES = 20
 
@@ -78,7 +76,7 @@ def prepare(context: Context, node_request: NodeRequest, considered: int) -> Non
 
     :param considered: number of nodes that this request considered.
     """
-    if MIN_NODES <= considered <= node_index.MAX_NODES and _has_all_clauses(node_request):
+    if node_index.MIN_NODES <= considered <= node_index.MAX_NODES and _has_all_clauses(node_request):
         context.service.node_index.prepare(context)
 
 

@@ -25,8 +25,8 @@ from ironic_traits.inventory.search.node_sets import STATEMENT, NodeSets
 from ironic_traits.matching import bitsets
 
 LOG = logging.getLogger(__name__)
-#: If there are more nodes, counting statements take so long that a process keeps the index ready (``keep``).
-MANY_NODES = 20_000
+#: With so many nodes, counting statements take longer than the index, and a process keeps it ready (``keep``).
+MIN_NODES = 1000
 #: If there are more nodes, the index is made only for requests that read all nodes: capacity, drift and topologies. It
 #: needs more memory than a worker should use for requests that a statement can answer.
 MAX_NODES = 300_000
@@ -201,7 +201,7 @@ class NodeIndex:
                 self._thread.start()
 
     def keep(self, context: Any) -> None:
-        """Begin to keep the index ready in another thread, while there are many nodes (MANY_NODES to MAX_NODES).
+        """Begin to keep the index ready in another thread, while there are many nodes (MIN_NODES to MAX_NODES).
 
         The thread updates the index after each PAUSE. Without it, after a night without requests that use the index,
         there would be too many changes for the first request to read.
@@ -244,7 +244,7 @@ class NodeIndex:
             try:
                 with self.if_ready(context) as view:
                     is_ready = view is not None
-                if not is_ready and MANY_NODES < _number_of_nodes(context) <= MAX_NODES:
+                if not is_ready and MIN_NODES <= _number_of_nodes(context) <= MAX_NODES:
                     self.prepare(context)
             except Exception as error:
                 # The thread must survive all errors.

@@ -47,7 +47,8 @@ def test_counts(client, uuids):
 @pytest.mark.parametrize('way', ['few nodes', 'many nodes', 'index'])
 def test_counts_of_filtered_nodes(app, client, uuids, monkeypatch, way):
     """The counts are equal for few nodes, for many nodes, and from the index of nodes."""
-    monkeypatch.setattr(node_index, 'MANY_NODES', 20000 if way == 'few nodes' else 0)
+    for module, name in ((node_index, 'MIN_NODES'), (facets, '_MANY_NODES')):
+        monkeypatch.setattr(module, name, 20000 if way == 'few nodes' else 0)
     if way == 'index':
         assert counted(client, 'by=traits')[0] == 3
         app.service.node_index.wait()
@@ -62,7 +63,7 @@ def test_counts_of_filtered_nodes(app, client, uuids, monkeypatch, way):
 
 def test_the_index_is_not_stale(app, client, uuids, monkeypatch):
     """Each count has all earlier writes."""
-    monkeypatch.setattr(node_index, 'MANY_NODES', 0)
+    monkeypatch.setattr(node_index, 'MIN_NODES', 0)
     counted(client, 'by=traits')
     app.service.node_index.wait()
     monkeypatch.setattr(facets, '_of_fields', None)
@@ -106,7 +107,7 @@ def test_the_index_counts_as_the_statements_do(app, client, uuids, monkeypatch, 
 def test_the_index_is_not_made_for_few_nodes_nor_for_too_many(app, client, uuids, monkeypatch):
     monkeypatch.setattr(facets, '_by_index', None)
     counted(client, 'by=traits')
-    monkeypatch.setattr(node_index, 'MANY_NODES', 0)
+    monkeypatch.setattr(node_index, 'MIN_NODES', 0)
     # With the child, there are four nodes.
     monkeypatch.setattr(node_index, 'MAX_NODES', 3)
     counted(client, 'by=traits')

@@ -142,7 +142,7 @@ def test_filters_and_lists_need_the_statement(app, client):
 
 def test_the_index_is_made_in_the_background(app, client, monkeypatch):
     """The index is built after a request that needed it, and rebuilt after many changes."""
-    monkeypatch.setattr(index_explanations, 'MIN_NODES', 2)
+    monkeypatch.setattr(node_index, 'MIN_NODES', 2)
     node_request, context = NodeRequest(Grant(())), context_of(app)
     available(client)
     explanations.explain(context, node_request)

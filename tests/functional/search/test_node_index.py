@@ -269,7 +269,7 @@ def test_a_process_keeps_the_index_of_many_nodes_ready(app, client, monkeypatch)
     """The index is ready without a request, and after more changes than a request would read."""
     monkeypatch.setattr(node_index, 'FIRST_PAUSE', 0)
     monkeypatch.setattr(node_index, 'PAUSE', 0.01)
-    monkeypatch.setattr(node_index, 'MANY_NODES', 2)
+    monkeypatch.setattr(node_index, 'MIN_NODES', 3)
     monkeypatch.setattr(node_index, '_BATCH', 10)
     available(client)
     available(client)
