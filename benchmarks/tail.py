@@ -4,9 +4,12 @@ Each connection shows one node after the other, without a pause. One process dri
 instructions for each request, so that the waits are those of the server. For each number of connections, a line has
 the requests per second, percentiles of the latency in milliseconds, the longest latency, the ratio of the 99.9th
 percentile to the median, and how many requests the slowest and the fastest connection got.
+
+With --claims TRAIT, every other request reserves a node with the trait for ten minutes.
 """
 
 import argparse
+import functools
 import json
 import random
 import re
@@ -15,9 +18,11 @@ import socket
 import statistics
 import time
 import urllib.parse
+import uuid
 
-from benchmarks.http import VERSION, Connection
+from benchmarks.http import Connection
 from benchmarks.load import cpu_seconds
+from benchmarks.reserve import RESERVATION_VERSION
 
 _LENGTH = re.compile(rb'\r\ncontent-length: *([0-9]+)', re.IGNORECASE)
 
@@ -26,7 +31,7 @@ class Client:
     """One keep-alive connection, which always waits for a response.
 
     :param address: (host, port).
-    :param requests: [request as bytes, …] to choose from.
+    :param requests: [function that returns a request as bytes, …] to choose from.
     """
 
     def __init__(self, address, requests):
@@ -41,14 +46,14 @@ class Client:
         """Send the next request."""
         self._received = b''
         self._sent_at = time.perf_counter()
-        self.socket.sendall(random.choice(self._requests))
+        self.socket.sendall(random.choice(self._requests)())
 
     def receive(self):
         """Read what has arrived, and send the next request if the response is complete."""
         self._received += self.socket.recv(1 << 20)
         head, found, body = self._received.partition(b'\r\n\r\n')
-        if not self._received or (found and not head.startswith(b'HTTP/1.1 200')):
-            raise SystemExit(f'not a 200: {self._received[:200]!r}')
+        if not self._received or (found and not head.startswith(b'HTTP/1.1 20')):
+            raise SystemExit(f'refused: {self._received[:200]!r}')
         if found and len(body) == int(_LENGTH.search(head)[1]):
             self.times.append(time.perf_counter() - self._sent_at)
             self.send()
@@ -86,6 +91,19 @@ def measure(address, requests, connections, seconds, pids):
     )
 
 
+def request(method, path, host, body=''):
+    """Return a request as bytes."""
+    head = f'{method} {path} HTTP/1.1\r\nHost: {host}\r\nX-OpenStack-Ironic-API-Version: {RESERVATION_VERSION}\r\n'
+    content = f'Content-Type: application/json\r\nContent-Length: {len(body)}\r\n' if body else ''
+    return f'{head}{content}Accept: application/json\r\n\r\n{body}'.encode()
+
+
+def claim(path, host, trait):
+    """Return a request for a reservation of a node with a trait."""
+    body = {'instance_uuid': str(uuid.uuid4()), 'required': [trait], 'expires_in': 600}
+    return request('POST', path, host, json.dumps(body))
+
+
 def main():
     """Measure with each number of connections."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -96,15 +114,15 @@ def main():
     parser.add_argument('--seconds', type=float, default=10)
     parser.add_argument('--pid', type=lambda text: {int(each) for each in text.split(',')}, default=set())
     parser.add_argument('--path', help='show this path instead of nodes')
+    parser.add_argument('--claims', metavar='TRAIT', help='reserve nodes with this trait, too')
     arguments = parser.parse_args()
     url = urllib.parse.urlparse(arguments.url)
     _, page = Connection(arguments.url).ask('GET', '/v1/nodes?fields=uuid&limit=500')
     paths = [arguments.path] if arguments.path else [f'/v1/nodes/{node["uuid"]}' for node in json.loads(page)['nodes']]
-    requests = [
-        f'GET {url.path.rstrip("/")}{path} HTTP/1.1\r\nHost: {url.netloc}\r\n'
-        f'X-OpenStack-Ironic-API-Version: {VERSION}\r\nAccept: application/json\r\n\r\n'.encode()
-        for path in paths
-    ]
+    prefix, host = url.path.rstrip('/'), url.netloc
+    requests = [functools.partial(request, 'GET', f'{prefix}{path}', host) for path in paths]
+    if arguments.claims:
+        requests += [functools.partial(claim, f'{prefix}/v1/reservations', host, arguments.claims)] * len(requests)
     for connections in arguments.connections:
         measure((url.hostname, url.port or 80), requests, connections, arguments.seconds, arguments.pid)
 
