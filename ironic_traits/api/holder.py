@@ -12,7 +12,7 @@ from oslo_config import cfg
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.context import Context
 from ironic_traits.db.statements.annotations import Values
-from ironic_traits.inventory.holds.allocate import create
+from ironic_traits.inventory.holds.allocate import create_combined
 from ironic_traits.inventory.holds.reservations import Expiry
 from ironic_traits.inventory.holds.reserve import Reservations, reserve_combined
 from ironic_traits.inventory.search.matches import NodeRequest
@@ -52,7 +52,7 @@ class Holder(Protocol):
 class _LocalHolder:
     """Holds nodes in this service only."""
 
-    reserve, allocate = staticmethod(reserve_combined), staticmethod(create)
+    reserve, allocate = staticmethod(reserve_combined), staticmethod(create_combined)
     replace, reshape, delete = staticmethod(replace_combined), staticmethod(reshape), staticmethod(delete)
 
     def release(self, context: Context, holder: str) -> None:

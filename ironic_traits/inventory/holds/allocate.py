@@ -21,6 +21,7 @@ from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import MOMENT, change, take
 from ironic_traits.inventory.holds import free_nodes, mirror_claims, reservations, taken_nodes
 from ironic_traits.inventory.holds.allocations import ACTIVE, ALLOCATING, ERROR, KIND, end
+from ironic_traits.inventory.holds.combined import Ticket
 from ironic_traits.inventory.holds.free_nodes import NodeChoice
 from ironic_traits.inventory.holds.mirror_claims import Holding
 from ironic_traits.inventory.records import records
@@ -88,6 +89,48 @@ def create(context: Context, values: Values, node_request: NodeRequest, fields: 
             continue
         except db_exception.DBDuplicateEntry as error:
             raise _duplicate(error, row) from error
+
+
+def create_combined(context: Context, values: Values, node_request: NodeRequest, fields: tuple[str, ...]) -> sa.Row:
+    """Create an allocation, as ``create``.
+
+    One without a name and with a new uuid is perhaps created together with those of other requests.
+    """
+    alone = functools.partial(create, context, values, node_request, fields)
+    kind = None if values['uuid'] or values['name'] else free_nodes.kind(context, node_request, create, fields)
+    if kind is None:
+        return alone()
+    row = _new_row(values)
+    together = functools.partial(_create_together, context, node_request, fields)
+    return context.service.combined.run(kind, Ticket(row['uuid'], (context, row)), alone, together)
+
+
+def _create_together(
+    context: Context, node_request: NodeRequest, fields: tuple[str, ...], tickets: Sequence[Ticket[sa.Row]]
+) -> dict[str, sa.Row]:
+    """Create an allocation for each request: ``together`` of ``Combined.run``."""
+    hold = functools.partial(_hold_each, [ticket.value for ticket in tickets], fields)
+    try:
+        rows = free_nodes.search(NodeChoice(context, node_request), hold)
+    except failures.Failure:
+        return {}
+    return dict(zip((ticket.name for ticket in tickets), rows, strict=True))
+
+
+@retried
+def _hold_each(
+    requests: Sequence[tuple[Context, Values]], fields: tuple[str, ...], attempt: NodeChoice
+) -> list[sa.Row]:
+    """Choose a node for each request and hold it: ``hold`` of ``free_nodes.search``.
+
+    :param requests: [(context, the result of ``_new_row``), …].
+    """
+    with attempt.context.write() as connection:
+        nodes = attempt.take(connection, [row['uuid'] for _, row in requests], columns=_HELD)
+        return [
+            _associate(context, connection, row, node, fields)
+            for (context, row), node in zip(requests, nodes, strict=True)
+        ]
 
 
 @waiting_for_lock

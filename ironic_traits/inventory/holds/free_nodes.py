@@ -4,8 +4,9 @@ One transaction finds the nodes and holds them. It checks the nodes again under 
 changed a node in the meantime, the search starts again.
 """
 
+import json
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import TypeVar
 
 import sqlalchemy as sa
@@ -56,6 +57,22 @@ class TooFew(Exception):
     def __init__(self, instances: Sequence[str]) -> None:
         super().__init__()
         self.instances = instances
+
+
+def kind(context: Context, node_request: NodeRequest, *more: Hashable) -> Hashable | None:
+    """Return what is equal in requests of which it does not matter which one gets which node; None if it matters.
+
+    :param more: what else must be equal.
+    """
+    request = node_request.request
+    is_ordered = node_request.idents is not None or node_request.topology or request.preferred
+    if is_ordered or node_request.excluded is not None or context.guard is not None:
+        return None
+    documents = context.to_policy_values(), node_request.filters
+    texts = [json.dumps(each, sort_keys=True, default=str) for each in documents]
+    traits = request.required, request.required_any, request.forbidden, request.exclusive
+    of_whom = node_request.grant, node_request.project, node_request.capacity_reservation
+    return *texts, of_whom, request.resource_class, traits, *more
 
 
 def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result]) -> _Result:

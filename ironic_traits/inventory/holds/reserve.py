@@ -4,9 +4,8 @@
 """
 
 import functools
-import json
 import types
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -54,24 +53,11 @@ def reserve_combined(
 ) -> Reservations:
     """Reserve a node for each instance, as ``reserve``; for a single one, perhaps together with other requests."""
     alone = functools.partial(reserve, context, instances, node_request, expiry)
-    kind = _kind(context, node_request, expiry) if len(instances) == 1 else None
+    kind = free_nodes.kind(context, node_request, reserve, expiry) if len(instances) == 1 else None
     if kind is None:
         return alone()
     together = functools.partial(_reserve_together, context, node_request, expiry)
     return context.service.combined.run(kind, Ticket(instances[0], context), alone, together)
-
-
-def _kind(context: Context, node_request: NodeRequest, expiry: Expiry) -> Hashable | None:
-    """Return what is equal in requests of which it does not matter which one gets which node; None if it matters."""
-    if node_request.filters or node_request.idents is not None or node_request.excluded is not None:
-        return None
-    request = node_request.request
-    if node_request.topology or request.preferred:
-        return None
-    caller = json.dumps(context.to_policy_values(), sort_keys=True, default=str)
-    traits = request.required, request.required_any, request.forbidden, request.exclusive
-    of_whom = node_request.grant, node_request.project, node_request.capacity_reservation
-    return caller, of_whom, request.resource_class, traits, expiry
 
 
 def _reserve_together(

@@ -6,7 +6,6 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.inventory.holds import reserve
 from tests.support.client import Client
 from tests.support.combined_requests import sender
 from tests.support.reservations import available, instance
@@ -17,7 +16,7 @@ BODY = {'required': []}
 @pytest.fixture
 def together(app, monkeypatch):
     """A function that sends requests, of which all but the first are carried out together: returns their responses."""
-    send_all = sender(app, monkeypatch, reserve, 'reserve', functools.partial(_send, app))
+    send_all = sender(app, monkeypatch, functools.partial(_send, app))
     return lambda bodies: send_all(bodies, len({body['instance_uuid'] for body in bodies[1:]}))
 
 
