@@ -62,6 +62,8 @@ def test_expiry_increments_the_generation(app, client):
     reserve(client, 1, [node], expires_in=60)
     free, held = golden(client), golden(client)
     reserve(client, 2, [held])
+    # A live reservation moves no generation.
+    assert generations(client, held) == {provider(client, held)[0]}
     others = [generations(client, each) for each in (free, held)]
     before = provider(client, node)[0]
     with moves(client, node, 1, used={GOLD: 0}):
@@ -74,6 +76,19 @@ def test_expiry_increments_the_generation(app, client):
     with moves(client, node, 0):
         assert reservations.purge(app.service) == 1
     assert generations(client, node) == {before + 2}
+
+
+def test_expiry_on_a_node_without_a_provider(app, client):
+    """It is not counted for the provider that a client has created with the uuid of the node."""
+    node = client.placement('POST', '/resource_providers', {'name': 'of a client'}).json['uuid']
+    assert available(client, uuid=node) == node
+    assert reserve(client, 1, [node], expires_in=60).status_int == 201
+    expire(app)
+    assert generations(client, node) == {0}
+    body = {'aggregates': [instance(2)], 'resource_provider_generation': 0}
+    assert client.placement('PUT', f'/resource_providers/{node}/aggregates', body).status_int == 200
+    assert reservations.purge(app.service) == 1
+    assert generations(client, node) == {1}
 
 
 def test_a_generation_from_before_the_expiry_is_a_conflict(app, client):

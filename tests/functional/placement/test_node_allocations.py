@@ -3,7 +3,9 @@
 import uuid
 
 import pytest
+import sqlalchemy as sa
 
+from ironic_traits.db import tables
 from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provider, provision
 from tests.support.reservations import expire, instance, reserve
 
@@ -126,6 +128,27 @@ def test_allocation_moves_to_another_node(client):
     allocate(client, 1, first)
     with moves(client, first, 1, used={GOLD: 0}), moves(client, second, 1, used={GOLD: 1}):
         assert allocate(client, 1, second).status_int == 204
+
+
+@pytest.mark.parametrize('number', [1, 2])
+def test_an_allocation_locks_its_nodes_only(app, client, number):
+    """The lock of a node is an UPDATE of its own generation."""
+    nodes = [golden(client) for _ in range(3)]
+    body = {
+        'allocations': {node: {'resources': {GOLD: 1}} for node in nodes[:number]},
+        **{'project_id': 'project', 'user_id': 'user', 'consumer_generation': None, 'consumer_type': 'INSTANCE'},
+    }
+    before = locks(app)
+    assert client.placement('PUT', f'/allocations/{instance(1)}', body).status_int == 204
+    after = locks(app)
+    assert {node for node in nodes if after[node] != before[node]} == set(nodes[:number])
+
+
+def locks(app):
+    """Return {uuid of a node: its generation}."""
+    with app.service.read() as connection:
+        rows = connection.execute(sa.select(tables.nodes.c.uuid, tables.nodes.c.generation))
+        return {row.uuid: row.generation for row in rows}
 
 
 def test_reshape_of_a_node(client, node):
