@@ -151,9 +151,10 @@ def measure_again(modules):
     measure(modules, changed)
     new = json.loads(_LINES.read_text())
     for module, lines in found['lines'].items():
-        for line, tests in lines.items():
-            kept = [test for test in tests if test.partition('::')[0] not in changed]
-            lines[line] = kept + new['lines'].get(module, {}).get(line, [])
+        now = new['lines'].get(module, {})
+        for line in lines.keys() | now.keys():
+            kept = [test for test in lines.get(line, ()) if test.partition('::')[0] not in changed]
+            lines[line] = kept + now.get(line, [])
     kept = {test: each for test, each in found['seconds'].items() if test.partition('::')[0] not in changed}
     _LINES.write_text(json.dumps(found | {'seconds': kept | new['seconds']}))
 
