@@ -37,6 +37,10 @@ _NO_AUTHORS: Mapping[str, Context] = types.MappingProxyType({})
 _COLUMNS = tuple(tables.reservations.c[name] for name in FIELDS)
 
 
+class _NotTogether(Exception):
+    """Requests that cannot be carried out together: one of the instances has an allocation in Placement."""
+
+
 class Reservations(NamedTuple):
     """The result of ``reserve``.
 
@@ -67,7 +71,7 @@ def _reserve_together(
     authors = {ticket.name: ticket.value for ticket in tickets}
     try:
         rows, new = reserve(context, list(authors), node_request, expiry, authors)
-    except failures.Failure:
+    except (failures.Failure, _NotTogether):
         return {}
     return {row.instance_uuid: Reservations([row], new & {row.instance_uuid}) for row in rows}
 
@@ -120,6 +124,9 @@ def _hold_once(
 ) -> Reservations:
     with context.write() as connection:
         begin = connection.execute(_BEGIN, {'instances': list(instances)}).one()
+        if authors and begin.is_allocated:
+            # An allocated node is the first choice of a single instance.
+            raise _NotTogether
         expiry.at(context, begin.moment)
         held = _held_by(context, connection, instances) if begin.is_held else {}
         _check_held(context, connection, node_request, held.values())

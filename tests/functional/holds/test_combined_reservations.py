@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from tests.support.client import Client
 from tests.support.combined_requests import sender
+from tests.support.providers import allocate, patch
 from tests.support.reservations import available, instance
 
 BODY = {'required': []}
@@ -77,6 +78,19 @@ def test_an_instance_that_has_a_node_gets_no_second_one(client, together):
     assert [response.status_int for response in responses] == [201, 201, 200, 201]
     assert responses[2].json['reservation']['uuid'] == kept.json['reservation']['uuid']
     assert len({response.json['reservation']['node_uuid'] for response in responses}) == 4
+
+
+def test_the_allocated_node_of_an_instance_is_its_first_choice(client, together):
+    """As if its request was carried out alone. So each of the others gets a node, too, which nobody has."""
+    nodes = _nodes(client, 8)
+    for node in nodes:
+        patch(client, node, {'op': 'add', 'path': '/resource_class', 'value': 'gold'})
+    assert allocate(client, 2, nodes[7]).status_int == 204
+    responses = together(_bodies(4))
+    assert [response.status_int for response in responses] == [201] * 4
+    held = [response.json['reservation']['node_uuid'] for response in responses]
+    assert held[2] == nodes[7]
+    assert len(set(held)) == 4
 
 
 def test_the_same_instance_several_times(client, together):
