@@ -139,7 +139,6 @@ HAS_ALLOCATIONS = (
 )
 UNALLOCATED = ~HAS_ALLOCATIONS
 _BUMP_UNALLOCATED = _BUMP.where(UNALLOCATED)
-_BUMP_ALL_UNALLOCATED = _BUMP_ALL.where(UNALLOCATED)
 _BUMP_EXPIRED = (
     sa.update(tables.resource_providers)
     .where(
@@ -181,8 +180,8 @@ def write_for_reservation(node_id: int) -> Write:
 
 
 def bump_for_reservations(connection: sa.Connection, node_ids: Collection[int]) -> None:
-    """Raise the generations of the providers of several nodes, as ``bump_for_reservation`` does."""
-    connection.execute(_BUMP_ALL_UNALLOCATED, {'of_nodes': list(node_ids), 'now': now()})
+    """Raise the generations of the providers of nodes that were reserved for several instances: none is allocated."""
+    connection.execute(_BUMP_ALL, {'of_nodes': list(node_ids), 'now': now()})
 
 
 def bump_for_expired(connection: sa.Connection, uuids: Iterable[str]) -> None:

@@ -70,6 +70,15 @@ def test_provider_follows(far, client):
     assert client.placement('GET', f'/resource_providers/{UUIDS[0]}').status_int == 404
 
 
+@pytest.mark.parametrize('classes', [(None, None), (None, 'gold')])
+def test_new_nodes_without_a_class(far, client, classes):
+    """Nodes that are new at the same time have a provider if they have a class."""
+    far.nodes(*({'number': number, 'resource_class': name} for number, name in enumerate(classes)))
+    assert [each['uuid'] for each in client.get('/v1/nodes')['nodes']] == UUIDS[:2]
+    listed = client.placement('GET', '/resource_providers').json['resource_providers']
+    assert [each['uuid'] for each in listed] == [uuid for uuid, name in zip(UUIDS, classes, strict=False) if name]
+
+
 @pytest.mark.parametrize(('method', 'path', 'document'), [
     ('PATCH', '', [{'op': 'add', 'path': '/extra/a', 'value': 1}]),
     ('DELETE', '', None),

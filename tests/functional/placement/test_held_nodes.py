@@ -1,6 +1,7 @@
 """Reserved nodes in Placement, on each database."""
 
 import concurrent.futures
+import contextlib
 import datetime
 import time
 
@@ -12,7 +13,7 @@ from ironic_traits.inventory.holds import reservations
 from ironic_traits.placement import allocation_checks
 from tests.support.concurrency import at_once
 from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provider
-from tests.support.reservations import available, expire, instance, reserve
+from tests.support.reservations import PATH, available, expire, instance, reserve
 
 
 def test_reserved_node_stays_held_beside_other_allocations(client):
@@ -129,6 +130,21 @@ def test_the_holder_of_a_reservation_uses_one_unit(client):
     for used in (1, 0):
         with moves(client, node, 0, used={GOLD: 1}):
             assert allocate(client, 1, node, used=used).status_int == 204
+
+
+def test_several_reservations_beside_allocated_nodes(client):
+    """Several instances get free nodes, also those that have allocations. The allocated nodes do not change."""
+    allocated, others = [golden(client) for _ in range(2)], [golden(client) for _ in range(3)]
+    for number, node in enumerate(allocated):
+        assert allocate(client, number, node).status_int == 204
+    body = {'instance_uuids': [instance(number) for number in range(3)], 'required': []}
+    with contextlib.ExitStack() as stack:
+        for node in allocated:
+            stack.enter_context(moves(client, node, 0, used={GOLD: 1}))
+        for node in others:
+            stack.enter_context(moves(client, node, 1, used={GOLD: 1}))
+        held = client.ask('POST', PATH, body).json['reservations']
+    assert {each['node_uuid'] for each in held} == set(others)
 
 
 def test_expiry_of_an_allocated_node(app, client):

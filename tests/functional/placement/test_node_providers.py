@@ -1,5 +1,7 @@
 """Nodes as resource providers: /placement after each change of a node, on each database."""
 
+import contextlib
+import datetime
 import random
 import uuid
 
@@ -7,8 +9,10 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
+from ironic_traits.inventory.holds import reservations
 from tests.support.providers import GOLD, free, golden, moves, patch, provider, provision, put_traits
-from tests.support.reservations import expire, instance, reserve
+from tests.support.reservations import PATH, expire, instance, reserve
+from tests.support.trait_edits import edit
 
 
 @pytest.fixture
@@ -115,6 +119,19 @@ def test_traits_of_other_providers(client, node):
             put_traits(client, node, ['HW_CPU_X86_VMX'])
 
 
+def test_a_trait_that_becomes_the_own_one_of_a_node(client, node):
+    """It does not become that of another node, whose provider has it, too."""
+    other = golden(client)
+    for each in (node, other):
+        put_traits(client, each, ['COMPUTE_NODE', 'HW_CPU_X86_VMX'])
+    path = f'/v1/nodes/{node}/traits/HW_CPU_X86_VMX'
+    with moves(client, other, 0, traits=['COMPUTE_NODE', 'HW_CPU_X86_VMX']):
+        with moves(client, node, 0, traits=['COMPUTE_NODE', 'HW_CPU_X86_VMX']):
+            client.ask('PUT', path)
+        with moves(client, node, 1, traits=['COMPUTE_NODE']):
+            client.ask('DELETE', path)
+
+
 def test_reservations(app, client, node):
     with moves(client, node, 1, reserved={GOLD: 0}, used={GOLD: 1}):
         held = reserve(client, 1, [node], expires_in=60).json['reservation']['uuid']
@@ -139,6 +156,45 @@ def test_a_deploy_of_a_reserved_node(app, client, node, beforehand):
         patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
     with moves(client, node, 1, reserved={GOLD: 1}, used={GOLD: 0}):
         provision(client, app, node, 'active', **({} if beforehand else {'reservation_uuid': held}))
+
+
+def test_a_class_with_the_same_name_in_placement(client, node):
+    """The provider does not change."""
+    with moves(client, node, 0, used={GOLD: 0}):
+        patch(client, node, {'op': 'add', 'path': '/resource_class', 'value': 'Gold'})
+
+
+def test_the_time_of_the_last_change(app, client):
+    """Each write that changes providers changes their times, and those of no others."""
+    nodes = [golden(client) for _ in range(5)]
+    for node in nodes[:2]:
+        with touches(app, client, [node]):
+            client.ask('PUT', f'/v1/nodes/{node}/traits/CUSTOM_A')
+    with touches(app, client, nodes[:2]):
+        edit(client, add=['CUSTOM_B'], where={'traits': ['CUSTOM_A']})
+    with touches(app, client, nodes[2:3]):
+        assert reserve(client, 1, nodes[2:3], expires_in=60).status_int == 201
+    body = {'instance_uuids': [instance(2), instance(3)], 'node_uuid': nodes[3:], 'expires_in': 60}
+    with touches(app, client, nodes[3:]):
+        assert client.ask('POST', PATH, body).status_int == 201
+    expire(app)
+    with touches(app, client, nodes[2:]):
+        assert reservations.purge(app.service) == 3
+    with touches(app, client, []):
+        assert client.ask('DELETE', f'/v1/nodes/{nodes.pop()}').status_int == 204
+
+
+@contextlib.contextmanager
+def touches(app, client, nodes):
+    """Assert that the block changes the time of the last change of the providers of these nodes, and of no others."""
+    past = datetime.datetime.fromisoformat('2026-01-01')
+    with app.service.write() as connection:
+        connection.execute(sa.update(tables.resource_providers).values(updated_at=past))
+    yield
+    listed = client.placement('GET', '/resource_providers').json['resource_providers']
+    responses = {each['uuid']: client.placement('GET', f'/resource_providers/{each["uuid"]}') for each in listed}
+    times = {each: response.last_modified.replace(tzinfo=None) for each, response in responses.items()}
+    assert {each for each, moment in times.items() if moment > past} == set(nodes)
 
 
 def test_change_of_the_resource_class(app, client, node):
