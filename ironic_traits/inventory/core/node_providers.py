@@ -179,11 +179,6 @@ def write_for_reservation(node_id: int) -> Write:
     return Write(_BUMP_UNALLOCATED, {'of_node': node_id, 'now': now()})
 
 
-def bump_for_reservations(connection: sa.Connection, node_ids: Collection[int]) -> None:
-    """Raise the generations of the providers of nodes that were reserved for several instances: none is allocated."""
-    connection.execute(_BUMP_ALL, {'of_nodes': list(node_ids), 'now': now()})
-
-
 def bump_for_expired(connection: sa.Connection, uuids: Iterable[str]) -> None:
     """Raise the generations of the providers of nodes whose expired reservations are deleted.
 

@@ -274,7 +274,8 @@ def _write(connection: sa.Connection, rows: list[Values], entries: list[Values],
         connection.execute(sa.insert(tables.reservations), rows)
         change_feed.record(connection, change_feed.RESERVATION, [row['uuid'] for row in rows])
         history.record(connection, *entries)
-        node_providers.bump_for_reservations(connection, node_ids)
+        # Several instances get no nodes that are allocated (``bump_for_reservation``).
+        node_providers.bump_all(connection, node_ids)
         return
     joined.execute(
         connection,
