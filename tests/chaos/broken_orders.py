@@ -13,11 +13,11 @@ from ironic_traits.api import conditional
 from ironic_traits.changes import change_feed
 from ironic_traits.db.engine import Database
 from ironic_traits.db.statements import types
-from ironic_traits.inventory.core import node_providers
+from ironic_traits.inventory.core import node_providers, node_selection
 from ironic_traits.inventory.holds import reserve
 from ironic_traits.inventory.search import node_index
 from ironic_traits.matching import sources
-from ironic_traits.placement import allocation_checks, single_provider
+from ironic_traits.placement import allocation_checks
 from tests.chaos import clients
 from tests.chaos.order import Orders
 from tests.support.service import make_app
@@ -122,8 +122,8 @@ def a_torn_snapshot():
 
 
 def a_lock_order_that_is_inverted():
-    """Lock the nodes of an allocation in an order by chance."""
-    single_provider.sorted = lambda items: random.sample(list(items), len(items))
+    """Lock several nodes in an order by chance."""
+    node_selection._IN_ORDER = node_selection._IN_ORDER.order_by(None).order_by(sa.func.random())
 
 
 _TRAITS = {'put_traits': 2, 'add_trait': 2, 'remove_trait': 2}
