@@ -1,8 +1,10 @@
 """The hosts of a database: their form in the URL, and the choice of the one in use."""
 
+import contextlib
 import re
 
 import psycopg2
+import pymysql
 import pytest
 import sqlalchemy as sa
 from psycopg2 import extensions
@@ -209,3 +211,34 @@ def test_no_host():
         connect(its_hosts, Driver('replica'))
     with pytest.raises(Driver.Error, match='two'):
         connect(hosts.Hosts(sa.make_url('postgresql+psycopg2://two,replica/name'), LIMITS), Driver('replica'))
+
+
+class _LaggingNode:
+    """A connection to a node of a cluster that never gets the commits of the others, and is its own cursor."""
+
+    def __init__(self, error):
+        self._error, self._rows = error, ()
+
+    def cursor(self):
+        return contextlib.nullcontext(self)
+
+    def execute(self, statement):
+        if statement == 'SELECT 1':
+            raise self._error
+        self._rows = [('wsrep_on', 'ON'), ('wsrep_ready', 'ON'), ('wsrep_local_state', '4'), ('read_only', 'OFF')]
+
+    def fetchall(self):
+        return self._rows
+
+    def rollback(self):
+        pass
+
+
+def test_a_node_that_does_not_catch_up():
+    """It is passed over. The error of MariaDB is that of a lock, after which callers would use the node again."""
+    error = pymysql.err.OperationalError(1205, 'Lock wait timeout exceeded; try restarting transaction')
+    with pytest.raises(hosts.Unready, match='does not catch up'):
+        hosts._check_for_use('mysql', _LaggingNode(error))
+    lost = pymysql.err.OperationalError(2013, 'Lost connection to MySQL server during query')
+    with pytest.raises(pymysql.err.OperationalError, match='Lost connection'):
+        hosts._check_for_use('mysql', _LaggingNode(lost))

@@ -39,6 +39,10 @@ _SOCKETS = ('/', '@')
 _ADDRESS = re.compile(r'(?:\[(?P<ipv6>[^]]+)\]|(?P<host>[^:]+))(?::(?P<port>\d*))?')
 
 
+#: The error of MariaDB and MySQL after the wait for a lock, or for the commits of a cluster.
+_LOCK_WAIT_TIMEOUT = 1205
+
+
 class Unready(Exception):
     """A host of the database responds, but cannot be used."""
 
@@ -314,12 +318,20 @@ def _check_for_use(dialect: str, connection: Any, may_lag: bool = False) -> None
     """Check a server as ``_check`` does.
 
     Then wait until a node of a cluster has all commits of the cluster so far: another node may have acknowledged them.
+
+    :raises Unready: also if that takes too long.
     """
     if not _check(dialect, connection, may_lag):
         return
     with connection.cursor() as cursor:
         cursor.execute('SET SESSION wsrep_sync_wait = 1')
-        cursor.execute('SELECT 1')
+        try:
+            cursor.execute('SELECT 1')
+        except Exception as error:
+            if error.args[:1] != (_LOCK_WAIT_TIMEOUT,):
+                raise
+            # As a failure of a lock, it would look as if a transaction was to be repeated on this node.
+            raise Unready('the node does not catch up with its cluster') from error
         cursor.fetchall()
         cursor.execute('SET SESSION wsrep_sync_wait = DEFAULT')
 
