@@ -18,11 +18,10 @@ from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import now
-from ironic_traits.failures import Failure
 from ironic_traits.inventory.core import node_providers
 from ironic_traits.inventory.core.eligibility import EXPIRED
 from ironic_traits.inventory.holds import promise_claims
-from ironic_traits.inventory.holds.combined import Ticket
+from ironic_traits.inventory.holds.combined import NotTogether, Ticket
 from ironic_traits.placement import allocation_checks, consumers, failures, inventory_usage, node_claims
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
@@ -99,11 +98,8 @@ def _replace_together(context: Context, tickets: Sequence[Ticket[None]]) -> dict
     """Replace the allocations of several requests: ``together`` of ``Combined.run``."""
     demands = [ticket.value for ticket in tickets]
     if len({demand.consumer for demand in demands}) < len(demands):
-        return {}
-    try:
-        replace(context, demands)
-    except Failure:
-        return {}
+        raise NotTogether
+    replace(context, demands)
     return dict.fromkeys(ticket.name for ticket in tickets)
 
 

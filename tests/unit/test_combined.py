@@ -51,7 +51,9 @@ class Work:
         self.gate.acquire()
         if self.is_broken:
             raise ConnectionError
-        return {} if self.refused & set(names) else {name: f'result of {name}' for name in names}
+        if self.refused & set(names):
+            raise combined.NotTogether
+        return {name: f'result of {name}' for name in names}
 
 
 @pytest.fixture

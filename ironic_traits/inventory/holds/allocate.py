@@ -110,10 +110,7 @@ def _create_together(
 ) -> dict[str, sa.Row]:
     """Create an allocation for each request: ``together`` of ``Combined.run``."""
     hold = functools.partial(_hold_each, [ticket.value for ticket in tickets], fields)
-    try:
-        rows = free_nodes.search(NodeChoice(context, node_request), hold)
-    except failures.Failure:
-        return {}
+    rows = free_nodes.search(NodeChoice(context, node_request), hold)
     return dict(zip((ticket.name for ticket in tickets), rows, strict=True))
 
 

@@ -10,11 +10,17 @@ import threading
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
+from ironic_traits.failures import Failure
+
 _Result = TypeVar('_Result')
 #: The most requests in one transaction.
 MOST = 32
 #: Seconds after which a request no longer waits for one that is at work: that may be blocked.
 PATIENCE = 0.5
+
+
+class NotTogether(Exception):
+    """Requests that cannot be carried out in one transaction."""
 
 
 class Ticket(Generic[_Result]):
@@ -86,8 +92,8 @@ class Combined(Generic[_Result]):
 
         :param kind: what is equal in requests that are alike.
         :param alone: carries out this request. Raises its failure.
-        :param together: carries out several, or none of them: returns {name: result}, and {} if one of them fails. Each
-            is carried out alone then, so that its failure is its own.
+        :param together: carries out several: returns {name: result}. Raises Failure or NotTogether if it has done none
+            of them. Each is carried out alone then, so that its failure is its own.
         """
         self.turns.end_turn()
         if not self._begins(kind, ticket):
@@ -100,9 +106,10 @@ class Combined(Generic[_Result]):
         try:
             if len(tickets) == 1:
                 return alone()
-            results = together(tickets)
-            for each in tickets if results else ():
-                each.results.append(results[each.name])
+            with contextlib.suppress(Failure, NotTogether):
+                results = together(tickets)
+                for each in tickets:
+                    each.results.append(results[each.name])
         finally:
             self._end(kind, tickets)
         return ticket.results[0] if ticket.results else alone()

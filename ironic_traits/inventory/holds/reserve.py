@@ -25,7 +25,7 @@ from ironic_traits.db.statements.types import clock
 from ironic_traits.inventory.core import history, node_filters, node_providers
 from ironic_traits.inventory.core.eligibility import OF_NODE
 from ironic_traits.inventory.holds import free_nodes, mirror_claims, taken_nodes
-from ironic_traits.inventory.holds.combined import Ticket
+from ironic_traits.inventory.holds.combined import NotTogether, Ticket
 from ironic_traits.inventory.holds.free_nodes import NodeChoice
 from ironic_traits.inventory.holds.group_holds import GroupChoice
 from ironic_traits.inventory.holds.mirror_claims import Holding
@@ -35,10 +35,6 @@ from ironic_traits.inventory.search.matches import NodeRequest
 
 _NO_AUTHORS: Mapping[str, Context] = types.MappingProxyType({})
 _COLUMNS = tuple(tables.reservations.c[name] for name in FIELDS)
-
-
-class _NotTogether(Exception):
-    """Requests that cannot be carried out together: one of the instances has an allocation in Placement."""
 
 
 class Reservations(NamedTuple):
@@ -69,10 +65,7 @@ def _reserve_together(
 ) -> dict[str, Reservations]:
     """Reserve a node for each request: ``together`` of ``Combined.run``."""
     authors = {ticket.name: ticket.value for ticket in tickets}
-    try:
-        rows, new = reserve(context, list(authors), node_request, expiry, authors)
-    except (failures.Failure, _NotTogether):
-        return {}
+    rows, new = reserve(context, list(authors), node_request, expiry, authors)
     return {row.instance_uuid: Reservations([row], new & {row.instance_uuid}) for row in rows}
 
 
@@ -126,7 +119,7 @@ def _hold_once(
         begin = connection.execute(_BEGIN, {'instances': list(instances)}).one()
         if authors and begin.is_allocated:
             # An allocated node is the first choice of a single instance.
-            raise _NotTogether
+            raise NotTogether
         expiry.at(context, begin.moment)
         held = _held_by(context, connection, instances) if begin.is_held else {}
         _check_held(context, connection, node_request, held.values())
