@@ -156,7 +156,9 @@ class Process:
     def send_signal(self, number):
         """Send a signal, unless it has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            # A process that has just ended is waited for before its exit code arrives.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def terminate(self):
         """Send SIGTERM."""
