@@ -13,6 +13,7 @@ import sushy
 from oslo_utils import strutils
 from sushy import auth, exceptions
 from sushy.resources import base
+from sushy.resources.manager.virtual_media import VirtualMedia
 from sushy.resources.system.system import System
 
 from ironic_traits.redfish import addresses
@@ -23,6 +24,10 @@ from ironic_traits.redfish.trees import ROOT, Unreadable, objects, printable, te
 
 class Failure(Exception):
     """A BMC that cannot be used, or that refuses a change. The text is a sentence, without passwords."""
+
+
+class Refused(Failure):
+    """A BMC that must not be asked again: it refuses the password, which locks accounts, or cannot be trusted."""
 
 
 class _SessionOrBasic(auth.SessionOrBasicAuth):
@@ -104,6 +109,13 @@ class _Root(sushy.Sushy):
         """Leave the session to ``connect``. sushy would log out here, even at the end of the process."""
 
 
+class _VirtualMedia(VirtualMedia):
+    """A virtual medium. Its Id and Name are of no use."""
+
+    identity = base.Field('Id')
+    name = base.Field('Name')
+
+
 class Bmc:
     """A BMC, as a tree of documents, and a System of it that can be changed. ``connect`` returns it.
 
@@ -181,16 +193,41 @@ class Bmc:
         with self._sentences():
             return sorted(each.value for each in self._system().get_allowed_system_boot_source_values())
 
-    def set_boot_source(self, source: str, enabled: str) -> None:
+    def set_boot_source(self, source: str, enabled: str, mode: str = '') -> None:
         """Set the source from which the System boots.
 
         :param enabled: ``Once`` or ``Continuous``.
+        :param mode: ``UEFI`` or ``Legacy``; '' for the mode that the System has.
         :raises Failure: the BMC refuses it.
         """
         with self._sentences():
             self._system().set_system_boot_options(
-                target=sushy.BootSource(source), enabled=sushy.BootSourceOverrideEnabled(enabled)
+                target=sushy.BootSource(source),
+                enabled=sushy.BootSourceOverrideEnabled(enabled),
+                mode=sushy.BootSourceOverrideMode(mode) if mode else None,
             )
+
+    def insert_medium(self, path: str, url: str) -> None:
+        """Begin to insert an image into a virtual medium. Some BMCs take a while after that.
+
+        :param path: of the document of the medium.
+        :raises Failure: the BMC refuses it.
+        """
+        with self._sentences():
+            self._medium(path).insert_media(url)
+
+    def eject_medium(self, path: str) -> None:
+        """Begin to eject the image of a virtual medium. Raise as ``insert_medium`` does."""
+        with self._sentences():
+            self._medium(path).eject_media()
+
+    def patch(self, path: str, changes: Mapping[str, Any]) -> None:
+        """Change the document of a path. Raise as ``insert_medium`` does."""
+        with self._sentences():
+            self._connector.patch(path, data=dict(changes))
+
+    def _medium(self, path: str) -> VirtualMedia:
+        return _VirtualMedia(self._root._conn, path, redfish_version=self._root.redfish_version, root=self._root)
 
     def _system(self) -> System:
         return self._root.get_system(self.system)
@@ -243,7 +280,8 @@ def _sentences(connector: Connector, access: Access) -> Iterator[None]:
         basic = base64.b64encode(f'{access.username}:{access.password}'.encode()).decode()
         quoted = json.dumps(access.password)[1:-1]
         secrets = [each for each in (access.password, quoted, basic, connector.token) if each]
-        raise Failure(_sentence(error, secrets)) from None
+        is_final = isinstance(error, exceptions.AccessError) or _is_untrusted(error)
+        raise (Refused if is_final else Failure)(_sentence(error, secrets)) from None
 
 
 def _sentence(error: Exception, secrets: Sequence[str]) -> str:
@@ -261,12 +299,20 @@ def _sentence(error: Exception, secrets: Sequence[str]) -> str:
         messages = [each.get('Message') for each in objects(error.extended_info)]
         detail = next(filter(None, (*messages, error.detail)), '')
         return f'The BMC answers {error.status_code}. {masked(str(detail))}'.strip()
-    cause = error.__context__ if isinstance(error, exceptions.ConnectionError) else error
-    if isinstance(cause, requests.exceptions.SSLError):
+    cause = _cause(error)
+    if _is_untrusted(error):
         return f'The certificate of the BMC cannot be verified (redfish_verify_ca): {masked(_innermost(cause))}.'
     if isinstance(cause, requests.RequestException | OSError):
         return f'The BMC cannot be reached: {masked(_innermost(cause))}.'
     return f'The BMC shows something that cannot be used: {masked(str(error))}'.rstrip('.') + '.'
+
+
+def _cause(error: Exception) -> BaseException | None:
+    return error.__context__ if isinstance(error, exceptions.ConnectionError) else error
+
+
+def _is_untrusted(error: Exception) -> bool:
+    return isinstance(_cause(error), requests.exceptions.SSLError)
 
 
 def _innermost(error: BaseException) -> str:

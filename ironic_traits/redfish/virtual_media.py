@@ -1,0 +1,170 @@
+"""Virtual media: images that a BMC fetches, and shows to its machine as drives."""
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from ironic_traits.redfish.bmcs import Bmc, Failure
+from ironic_traits.redfish.trees import ROOT, Reader, Unreadable, inner, text
+
+#: {device of Ironic: its media in Redfish}. Some BMCs have DVD drives only.
+KINDS = {'cdrom': ('CD', 'DVD'), 'disk': ('USBStick',), 'floppy': ('Floppy',)}
+#: {boot mode of Ironic: that of Redfish}.
+MODES = {'uefi': 'UEFI', 'bios': 'Legacy'}
+
+
+@dataclasses.dataclass(frozen=True)
+class Medium:
+    """A virtual medium.
+
+    :ivar path: of its document.
+    :ivar kinds: what it can be: ``CD``, ``DVD``, ``USBStick``, ``Floppy``.
+    :ivar image: the URL of its image, or what the BMC shows of it; None without one.
+    """
+
+    path: str
+    kinds: tuple[str, ...]
+    inserted: bool
+    image: str | None
+
+    def is_a(self, device: str) -> bool:
+        """Whether it can be a device, a key of ``KINDS``."""
+        return not set(KINDS[device]).isdisjoint(self.kinds)
+
+
+@dataclasses.dataclass(frozen=True)
+class Quirk:
+    """What is different in the BMCs of a maker.
+
+    :ivar maker: what the ``Manufacturer`` of the System begins with, in lower case.
+    :ivar holder: the quirk is only for BMCs that have their media there: ``Systems`` or ``Managers``.
+    :ivar media: pattern of the Ids of the media that can have an image of a URL.
+    :ivar sources: the boot sources of a virtual CD, the best first.
+    :ivar attributes: what is written to the attributes of the Manager instead of a boot source.
+    """
+
+    maker: str = ''
+    holder: str = ''
+    media: str = ''
+    sources: tuple[str, ...] = ('Cd', 'UsbCd')
+    attributes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+#: The first that fits counts.
+_QUIRKS = (
+    # Of XClarity, RDOC1 has what was uploaded to it, and Remote1 what a browser shows.
+    Quirk('lenovo', media='EXT'),
+    # X11 and X12 list both sources, and boot from the second only.
+    Quirk('supermicro', sources=('UsbCd', 'Cd')),
+    # iDRAC before 6.00 ignores the boot source for virtual media.
+    Quirk(
+        'dell',
+        holder='Managers',
+        attributes={'ServerBoot.1.BootOnce': 'Enabled', 'ServerBoot.1.FirstBootDevice': 'VCD-DVD'},
+    ),
+    Quirk(),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Media:
+    """The media of a machine, and what is different with them."""
+
+    media: list[Medium]
+    quirk: Quirk
+    holder: str
+
+
+def listed(bmc: Bmc) -> list[Medium]:
+    """Return the media that can have an image of a URL.
+
+    :raises Failure: the BMC does not show its System.
+    """
+    return _read(bmc).media
+
+
+def insert(bmc: Bmc, device: str, url: str) -> None:
+    """Begin to insert an image into a free medium. ``listed`` shows it, some BMCs after a while.
+
+    :param device: a key of ``KINDS``.
+    :raises Failure: there is no free medium, or the BMC refuses the image.
+    """
+    media = [each for each in listed(bmc) if each.is_a(device)]
+    free = [each for each in media if not each.inserted]
+    if not free:
+        raise Failure(f'The BMC has no virtual {device}.' if not media else f'Each virtual {device} is in use.')
+    bmc.insert_medium(free[0].path, url)
+
+
+def eject(bmc: Bmc, devices: Collection[str] | None = None) -> None:
+    """Begin to eject the images of all media of some devices.
+
+    :param devices: keys of ``KINDS``; None for all.
+    :raises Failure: the BMC refuses it.
+    """
+    for medium in listed(bmc):
+        if medium.inserted and any(medium.is_a(device) for device in devices or KINDS):
+            bmc.eject_medium(medium.path)
+
+
+def boot_once(bmc: Bmc, boot_mode: str) -> None:
+    """Let the machine boot from the virtual CD the next time.
+
+    :param boot_mode: a key of ``MODES``; '' for that of the machine.
+    :raises Failure: the BMC cannot do it, refuses it, or forgets it.
+    """
+    found = _read(bmc)
+    if found.quirk.attributes:
+        bmc.patch(f'{found.holder}/Attributes', {'Attributes': dict(found.quirk.attributes)})
+        return
+    known = bmc.boot_sources()
+    usable = [source for source in found.quirk.sources if source in known]
+    if not usable:
+        raise Failure('The BMC cannot boot from a virtual CD.')
+    bmc.set_boot_source(usable[0], 'Once', MODES.get(boot_mode, ''))
+    if (usable[0], 'Once') not in _overrides(bmc):
+        raise Failure('The BMC does not keep the boot source.')
+
+
+def _overrides(bmc: Bmc) -> Iterator[tuple[str, str]]:
+    """Yield the boot source of the System and how long it counts: now, and what is to become of it."""
+    system = bmc.document()
+    later = text(inner(system, '@Redfish.Settings', 'SettingsObject'), '@odata.id')
+    for document in (system, *([bmc.get(later)] if later else [])):
+        boot = inner(document, 'Boot')
+        yield text(boot, 'BootSourceOverrideTarget'), text(boot, 'BootSourceOverrideEnabled')
+
+
+def _read(bmc: Bmc) -> _Media:
+    """Return the media of the System; of its Managers if it has none, as older BMCs do."""
+    reader, system = Reader(bmc), bmc.document()
+    maker = text(system, 'Manufacturer').lower()
+    for path, document in _holders(reader, bmc.system, system):
+        try:
+            members = list(reader.members(document, 'VirtualMedia'))
+        except Unreadable:
+            continue
+        for quirk in _QUIRKS:
+            if maker.startswith(quirk.maker) and f'/{quirk.holder}' in path:
+                break
+        media = [_medium(each, found) for each, found in members if re.match(quirk.media, text(found, 'Id'))]
+        if media:
+            return _Media(media, quirk, path)
+    return _Media([], Quirk(), bmc.system)
+
+
+def _holders(reader: Reader, path: str, system: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield path, system
+    root = {'Managers': {'@odata.id': f'{ROOT}/Managers'}}
+    yield from list(reader.members(inner(system, 'Links'), 'ManagedBy')) or reader.members(root, 'Managers')
+
+
+def _medium(path: str, document: Mapping[str, Any]) -> Medium:
+    kinds, inserted, image = document.get('MediaTypes'), document.get('Inserted'), text(document, 'Image', 'ImageName')
+    return Medium(
+        path,
+        tuple(each for each in kinds if isinstance(each, str)) if isinstance(kinds, list) else (),
+        inserted if isinstance(inserted, bool) else bool(image),
+        image or None,
+    )
