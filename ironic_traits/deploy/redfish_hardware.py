@@ -1,38 +1,18 @@
-"""redfish: a driver for machines with a BMC. It reads them, and changes their power state and boot device only.
-
-It does not deploy. Who does, brings its nodes here by "adopt", or by the mirror.
-"""
+"""redfish: a driver for machines with a BMC. It reads them, powers them on and off, and lets them boot an ISO image."""
 
 import contextlib
-import time
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oslo_config import cfg
 
-from ironic_traits.deploy import base, states, steps
+from ironic_traits.deploy import base, ramdisk, redfish_power, states, steps
 from ironic_traits.redfish import bmcs, inspections
 from ironic_traits.redfish.bmcs import Bmc, Failure
 from ironic_traits.redfish.trees import Unreadable, inner, text
 
-#: {target: (kinds of resets, the best first, of a machine that runs; of one that is off)}.
-_RESETS = {
-    states.POWER_ON: ((), ('On', 'ForceOn')),
-    states.POWER_OFF: (('ForceOff',), ()),
-    states.SOFT_POWER_OFF: (('GracefulShutdown',), ()),
-    states.REBOOT: (('ForceRestart', 'PowerCycle'), ('On', 'ForceOn')),
-    states.SOFT_REBOOT: (('GracefulRestart',), ('On', 'ForceOn')),
-}
-#: {PowerState: power state}. Others are not known.
-_POWER = {
-    'On': states.POWER_ON,
-    'PoweringOff': states.POWER_ON,
-    'Off': states.POWER_OFF,
-    'PoweringOn': states.POWER_OFF,
-}
 _HEALTHS = ('OK', 'Warning', 'Critical')
-#: Seconds between two readings of a power state that is to change, and number of readings of one that is changing.
-_INTERVAL, _CHANGES = 2, 5
 #: {source of Redfish: boot device of Ironic}. Of several sources of a device, the first is set.
 _DEVICES = {
     'Pxe': 'pxe',
@@ -44,8 +24,9 @@ _DEVICES = {
 }
 _PERSISTENT = {'Once': False, 'Continuous': True}
 _NO_DEPLOY = (
-    'The hardware type redfish of this service does not deploy. Deploy the machine by another service, such as Ironic, '
-    'and adopt it (the verb "adopt"), or mirror that service.'
+    'The hardware type redfish of this service only lets a machine boot an ISO image: set deploy_interface to ramdisk '
+    'and boot_interface to redfish-virtual-media for that. Otherwise deploy the machine by another service, such as '
+    'Ironic, and adopt it (the verb "adopt"), or mirror that service.'
 )
 _NO_ERASURE = (
     'The hardware type redfish does not erase disks, so the node cannot be cleaned after its instance. Erase them, set '
@@ -58,9 +39,9 @@ class RedfishHardware(base.Driver):
 
     interfaces = {
         'bios': ('no-bios',),
-        'boot': ('noop',),
+        'boot': ('noop', ramdisk.BOOT),
         'console': ('no-console',),
-        'deploy': ('noop',),
+        'deploy': ('noop', ramdisk.DEPLOY),
         'firmware': ('no-firmware',),
         'inspect': ('redfish', 'no-inspect'),
         'management': ('redfish',),
@@ -80,8 +61,9 @@ class RedfishHardware(base.Driver):
         'with the certificates that are trusted.',
         'redfish_auth_type': 'How to log in: basic, session, or auto, which is the default.',
     }
-    #: None: a request that names steps is refused.
-    steps = {'clean': (), 'service': ()}
+    #: A request that names steps of the others is refused.
+    steps = {'deploy': ramdisk.STEPS, 'clean': (), 'service': ()}
+    core_deploy_steps = frozenset((step.interface, step.name) for step in ramdisk.STEPS)
     refreshable = frozenset({'redfish'})
     watches = True
 
@@ -92,7 +74,7 @@ class RedfishHardware(base.Driver):
 
     def validate(self, node: Mapping[str, Any]) -> dict[str, str]:
         """See ``base.Driver``."""
-        problems = {'deploy': _NO_DEPLOY}
+        problems = ramdisk.problems(node) if _boots_images(node) else {'deploy': _NO_DEPLOY}
         try:
             bmcs.access(node['driver_info'])
         except Failure as error:
@@ -101,10 +83,15 @@ class RedfishHardware(base.Driver):
 
     def work(self, task: base.Task) -> base.Done | base.Later:
         """See ``base.Driver``."""
+        if task.action in ('deploy', 'rebuild', 'undeploy') and _boots_images(task.node):
+            outcome = ramdisk.work(task, self.conf.redfish, functools.partial(self._connect, task.node))
+            if task.action == 'undeploy' and isinstance(outcome, base.Done):
+                self._check_erasure(task.node)
+            return outcome
         if task.action in ('deploy', 'rebuild'):
             raise base.WorkFailed(_NO_DEPLOY)
-        if task.action == 'undeploy' and steps.is_cleaned(self.conf.deploy, task.node):
-            raise base.WorkRefused(_NO_ERASURE)
+        if task.action == 'undeploy':
+            self._check_erasure(task.node)
         if task.action not in _WORK:
             raise base.WorkRefused(f'The hardware type redfish has no "{task.action}".')
         with self._bmc(task.node) as bmc:
@@ -116,7 +103,7 @@ class RedfishHardware(base.Driver):
             document = bmc.document()
         status = inner(document, 'Status')
         health = text(status, 'HealthRollup', 'Health')
-        return base.Observed(_power_state(document), health if health in _HEALTHS else None)
+        return base.Observed(redfish_power.shown(document), health if health in _HEALTHS else None)
 
     def boot_devices(self, node: Mapping[str, Any]) -> list[str]:
         """See ``base.Driver``."""
@@ -143,45 +130,38 @@ class RedfishHardware(base.Driver):
                 raise Failure(f'The BMC cannot boot from "{device}".')
             bmc.set_boot_source(usable[0], 'Continuous' if persistent else 'Once')
 
+    def _check_erasure(self, node: Mapping[str, Any]) -> None:
+        if steps.is_cleaned(self.conf.deploy, node):
+            raise base.WorkRefused(_NO_ERASURE)
+
+    def _connect(self, node: Mapping[str, Any]) -> contextlib.AbstractContextManager[Bmc]:
+        """Log in to the BMC of a node."""
+        options = self.conf.redfish
+        limits = (options.timeout, options.system_timeout, options.allow_local_addresses)
+        return bmcs.connect(bmcs.access(node['driver_info']), *limits)
+
     @contextlib.contextmanager
     def _bmc(self, node: Mapping[str, Any]) -> Iterator[Bmc]:
         """Log in to the BMC of a node. Turn its failures into those of drivers."""
-        options = self.conf.redfish
-        limits = (options.timeout, options.system_timeout, options.allow_local_addresses)
         try:
-            with bmcs.connect(bmcs.access(node['driver_info']), *limits) as bmc:
+            with self._connect(node) as bmc:
                 yield bmc
         except (Failure, Unreadable) as error:
             raise base.WorkFailed(str(error)) from None
 
 
-def _read_power_state(task: base.Task, bmc: Bmc) -> base.Done:
-    state = _power_state(bmc.document())
-    if state is None:
-        raise Failure('The BMC does not show the power state.')
-    return base.Done(power_state=state)
+def _boots_images(node: Mapping[str, Any]) -> bool:
+    return bool(node['deploy_interface'] == ramdisk.DEPLOY)
 
 
 def _undeploy(task: base.Task, bmc: Bmc) -> base.Done | base.Later:
     if task.node['disable_power_off']:
         return base.Done()
-    return _change_power(task, bmc, states.POWER_OFF)
+    return redfish_power.change(task, bmc, states.POWER_OFF)
 
 
 def _power(task: base.Task, bmc: Bmc) -> base.Done | base.Later:
-    return _change_power(task, bmc, task.arguments['target'])
-
-
-def _change_power(task: base.Task, bmc: Bmc, target: str) -> base.Done | base.Later:
-    """Change the power state in the first phase. In the others, wait until it has changed."""
-    state, end = _settled_power_state(bmc), states.POWER_TARGETS[target]
-    if task.phase == 0:
-        running, off = _RESETS[target]
-        kinds = {states.POWER_ON: running, states.POWER_OFF: off}.get(state or '', running + off)
-        if kinds:
-            bmc.reset(*kinds)
-            return base.Later(_INTERVAL)
-    return base.Done(power_state=state) if state == end else base.Later(_INTERVAL)
+    return redfish_power.change(task, bmc, task.arguments['target'])
 
 
 def _inspect(task: base.Task, bmc: Bmc) -> base.Done:
@@ -189,24 +169,10 @@ def _inspect(task: base.Task, bmc: Bmc) -> base.Done:
     return base.Done(facts=base.Facts(found.document, found.unread, found.unknown))
 
 
-def _settled_power_state(bmc: Bmc) -> str | None:
-    """Return the power state, after a change that is under way if that does not take long."""
-    for _ in range(_CHANGES):
-        document = bmc.document()
-        if not text(document, 'PowerState').startswith('Powering'):
-            break
-        time.sleep(_INTERVAL)
-    return _power_state(document)
-
-
-def _power_state(document: Mapping[str, Any]) -> str | None:
-    return _POWER.get(text(document, 'PowerState'))
-
-
 #: {action: how it is performed}.
 _WORK = {
-    'verify': _read_power_state,
-    'adopt': _read_power_state,
+    'verify': redfish_power.read,
+    'adopt': redfish_power.read,
     'undeploy': _undeploy,
     'power': _power,
     'inspect': _inspect,

@@ -307,8 +307,8 @@ def _sentence(error: Exception, secrets: Sequence[str]) -> str:
     return f'The BMC shows something that cannot be used: {masked(str(error))}'.rstrip('.') + '.'
 
 
-def _cause(error: Exception) -> BaseException | None:
-    return error.__context__ if isinstance(error, exceptions.ConnectionError) else error
+def _cause(error: Exception) -> BaseException:
+    return (error.__context__ if isinstance(error, exceptions.ConnectionError) else None) or error
 
 
 def _is_untrusted(error: Exception) -> bool:

@@ -131,7 +131,7 @@ class Connector(sushy.connector.Connector):
         self._session.trust_env = False
         self._limits = limits
         for scheme in ('http://', 'https://'):
-            self._session.mount(scheme, _Adapter(url, limits))
+            self._session.mount(scheme, HostAdapter(url, limits))
 
     def begin_logout(self) -> None:
         """See ``Limits``."""
@@ -152,11 +152,11 @@ class Connector(sushy.connector.Connector):
         return str(self._session.headers.get('X-Auth-Token') or '')
 
 
-class _Adapter(HTTPAdapter):
-    """The transport of one host."""
+class Adapter(HTTPAdapter):
+    """A transport with limits."""
 
-    def __init__(self, url: str, limits: Limits) -> None:
-        self._base, self._limits = urllib.parse.urlsplit(url), limits
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         super().__init__(pool_connections=1, pool_maxsize=1)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
@@ -181,11 +181,8 @@ class _Adapter(HTTPAdapter):
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
         """Send a request, also one that follows a redirect, and read the whole answer.
 
-        :raises Stopped: it reached a limit, or leads to another host, which would get the password.
+        :raises Stopped: it reached a limit.
         """
-        target = urllib.parse.urlsplit(request.url or '')
-        if target.hostname != self._base.hostname or (self._base.scheme, target.scheme) == ('https', 'http'):
-            raise Stopped('The BMC leads to another host.')
         with self._limits.request() as seconds:
             response = super().send(request, **{**kwargs, 'stream': True, 'timeout': seconds})
             content = bytearray()
@@ -197,6 +194,24 @@ class _Adapter(HTTPAdapter):
                     raise Stopped(f'An answer of the BMC is larger than {MAX_ANSWER >> 20} MiB.')
             response._content = bytes(content)
             return response
+
+
+class HostAdapter(Adapter):
+    """A transport with limits for one host."""
+
+    def __init__(self, url: str, limits: Limits) -> None:
+        self._base = urllib.parse.urlsplit(url)
+        super().__init__(limits)
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
+        """Send a request, and read the whole answer.
+
+        :raises Stopped: it reached a limit, or leads to another host, which would get the password.
+        """
+        target = urllib.parse.urlsplit(request.url or '')
+        if target.hostname != self._base.hostname or (self._base.scheme, target.scheme) == ('https', 'http'):
+            raise Stopped('The BMC leads to another host.')
+        return super().send(request, *args, **kwargs)
 
 
 def _share_timeout(connected: connection.HTTPConnection) -> None:

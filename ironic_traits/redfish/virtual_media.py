@@ -5,8 +5,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from ironic_traits.redfish.bmcs import Bmc, Failure
-from ironic_traits.redfish.trees import ROOT, Reader, Unreadable, inner, text
+from ironic_traits.redfish.bmcs import Bmc, Failure, Refused
+from ironic_traits.redfish.machines import systems
+from ironic_traits.redfish.trees import ROOT, Reader, inner, text
 
 #: {device of Ironic: its media in Redfish}. Some BMCs have DVD drives only.
 KINDS = {'cdrom': ('CD', 'DVD'), 'disk': ('USBStick',), 'floppy': ('Floppy',)}
@@ -69,17 +70,33 @@ _QUIRKS = (
 
 @dataclasses.dataclass(frozen=True)
 class _Media:
-    """The media of a machine, and what is different with them."""
+    """The media of a machine, and what is different with them.
+
+    :ivar holder: the path of the System or the Manager that has them.
+    :ivar problem: why some of them could not be read; '' for none.
+    """
 
     media: list[Medium]
     quirk: Quirk
     holder: str
+    problem: str
+
+    def of(self, device: str) -> list[Medium]:
+        """Return those that can be a device.
+
+        :raises Refused: there are none.
+        :raises Failure: there may be one that could not be read.
+        """
+        found = [each for each in self.media if each.is_a(device)]
+        if not found:
+            raise Failure(self.problem) if self.problem else Refused(f'The BMC has no virtual {device}.')
+        return found
 
 
 def listed(bmc: Bmc) -> list[Medium]:
     """Return the media that can have an image of a URL.
 
-    :raises Failure: the BMC does not show its System.
+    :raises Failure: they cannot be read.
     """
     return _read(bmc).media
 
@@ -90,11 +107,23 @@ def insert(bmc: Bmc, device: str, url: str) -> None:
     :param device: a key of ``KINDS``.
     :raises Failure: there is no free medium, or the BMC refuses the image.
     """
-    media = [each for each in listed(bmc) if each.is_a(device)]
-    free = [each for each in media if not each.inserted]
+    free = [each for each in _read(bmc).of(device) if not each.inserted]
     if not free:
-        raise Failure(f'The BMC has no virtual {device}.' if not media else f'Each virtual {device} is in use.')
-    bmc.insert_medium(free[0].path, url)
+        raise Failure(f'Each virtual {device} is in use.')
+    # One that can be many things is left for others.
+    bmc.insert_medium(min(free, key=lambda medium: len(medium.kinds)).path, url)
+
+
+def check(bmc: Bmc, devices: Collection[str]) -> None:
+    """Raise Refused unless a BMC has a medium for each of some devices at the same time.
+
+    :param devices: keys of ``KINDS``.
+    :raises Failure: the media cannot be read.
+    """
+    found = _read(bmc)
+    paths = {medium.path for device in devices for medium in found.of(device)}
+    if len(paths) < len(devices):
+        raise Refused(f'The BMC has only one virtual medium for {" and ".join(devices)}.')
 
 
 def eject(bmc: Bmc, devices: Collection[str] | None = None) -> None:
@@ -122,42 +151,48 @@ def boot_once(bmc: Bmc, boot_mode: str) -> None:
     usable = [source for source in found.quirk.sources if source in known]
     if not usable:
         raise Failure('The BMC cannot boot from a virtual CD.')
-    bmc.set_boot_source(usable[0], 'Once', MODES.get(boot_mode, ''))
-    if (usable[0], 'Once') not in _overrides(bmc):
-        raise Failure('The BMC does not keep the boot source.')
+    # A BMC that shows no mode refuses to change it.
+    shows_mode = any(text(boot, 'BootSourceOverrideMode') for boot in _overrides(bmc))
+    bmc.set_boot_source(usable[0], 'Once', MODES.get(boot_mode, '') if shows_mode else '')
+    for boot in _overrides(bmc):
+        # Some show Continuous, whatever they were asked for.
+        if boot.get('BootSourceOverrideTarget') == usable[0] and boot.get('BootSourceOverrideEnabled') != 'Disabled':
+            return
+    raise Failure('The BMC does not keep the boot source.')
 
 
-def _overrides(bmc: Bmc) -> Iterator[tuple[str, str]]:
-    """Yield the boot source of the System and how long it counts: now, and what is to become of it."""
+def _overrides(bmc: Bmc) -> Iterator[Mapping[str, Any]]:
+    """Yield how the System boots the next time: now, and after what is to be changed."""
     system = bmc.document()
-    later = text(inner(system, '@Redfish.Settings', 'SettingsObject'), '@odata.id')
-    for document in (system, *([bmc.get(later)] if later else [])):
-        boot = inner(document, 'Boot')
-        yield text(boot, 'BootSourceOverrideTarget'), text(boot, 'BootSourceOverrideEnabled')
+    yield inner(system, 'Boot')
+    if later := text(inner(system, '@Redfish.Settings', 'SettingsObject'), '@odata.id'):
+        yield inner(bmc.get(later), 'Boot')
 
 
 def _read(bmc: Bmc) -> _Media:
-    """Return the media of the System; of its Managers if it has none, as older BMCs do."""
+    """Return the media of the System; of its Managers if it has none, as older BMCs do.
+
+    :raises Failure: the list of them cannot be read.
+    """
     reader, system = Reader(bmc), bmc.document()
     maker = text(system, 'Manufacturer').lower()
     for path, document in _holders(reader, bmc.system, system):
-        try:
-            members = list(reader.members(document, 'VirtualMedia'))
-        except Unreadable:
-            continue
+        members = list(reader.members(document, 'VirtualMedia'))
         for quirk in _QUIRKS:
             if maker.startswith(quirk.maker) and f'/{quirk.holder}' in path:
                 break
         media = [_medium(each, found) for each, found in members if re.match(quirk.media, text(found, 'Id'))]
         if media:
-            return _Media(media, quirk, path)
-    return _Media([], Quirk(), bmc.system)
+            return _Media(media, quirk, path, ' '.join(reader.problems))
+    return _Media([], Quirk(), bmc.system, ' '.join(reader.problems))
 
 
 def _holders(reader: Reader, path: str, system: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield path, system
-    root = {'Managers': {'@odata.id': f'{ROOT}/Managers'}}
-    yield from list(reader.members(inner(system, 'Links'), 'ManagedBy')) or reader.members(root, 'Managers')
+    managers = list(reader.members(inner(system, 'Links'), 'ManagedBy'))
+    if not managers and len(systems(reader)) == 1:
+        managers = list(reader.members(reader.get(ROOT), 'Managers'))
+    yield from managers
 
 
 def _medium(path: str, document: Mapping[str, Any]) -> Medium:

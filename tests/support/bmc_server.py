@@ -30,7 +30,7 @@ def tree(**system):
         'Boot': {
             'BootSourceOverrideEnabled': 'Disabled',
             'BootSourceOverrideTarget': 'None',
-            'BootSourceOverrideTarget@Redfish.AllowableValues': ['None', 'Pxe', 'Hdd'],
+            'BootSourceOverrideTarget@Redfish.AllowableValues': ['None', 'Pxe', 'Hdd', 'Cd'],
         },
         'Actions': {
             '#ComputerSystem.Reset': {
@@ -63,6 +63,31 @@ def tree(**system):
     }
 
 
+def medium(path, *kinds, **properties):
+    """Return {path: document} of a virtual medium that is empty.
+
+    :param kinds: what it can be.
+    """
+    actions = {
+        f'#VirtualMedia.{name}': {'target': f'{V1}{path}/Actions/VirtualMedia.{name}'}
+        for name in ('InsertMedia', 'EjectMedia')
+    }
+    empty = {'Id': path.rpartition('/')[2], 'MediaTypes': list(kinds), 'Image': None, 'Inserted': False}
+    return {path: {**empty, 'Actions': actions, **properties}}
+
+
+def media(holder, **kinds):
+    """Return the documents of virtual media below a System or a Manager, to which it must link.
+
+    :param kinds: {Id: kinds}.
+    """
+    paths = [f'{holder}/VirtualMedia/{name}' for name in kinds]
+    documents = {f'{holder}/VirtualMedia': {'Members': [to(path) for path in paths]}}
+    for path, each in zip(paths, kinds.values(), strict=True):
+        documents |= medium(path, *each)
+    return documents
+
+
 class BmcServer(ThreadingHTTPServer):
     """The BMC.
 
@@ -73,6 +98,7 @@ class BmcServer(ThreadingHTTPServer):
     :ivar sessions: the sessions that are open.
     :ivar refused: whether no password is right.
     :ivar password: the password.
+    :ivar boots: what the machine has booted so far: the image of a virtual CD, or a boot source.
     """
 
     daemon_threads = True
@@ -82,7 +108,7 @@ class BmcServer(ThreadingHTTPServer):
         super().__init__(address, _Handler)
         self.documents = tree() if documents is None else documents
         self.delay, self.answers, self.requests, self.refused = 0, {}, [], False
-        self.sessions, self.password = set(), PASSWORD
+        self.sessions, self.password, self.boots = set(), PASSWORD, []
         self.url = f'{"https" if context else "http"}://{address[0]}:{self.server_port}'
         if context:
             self.socket = context.wrap_socket(self.socket, server_side=True)
@@ -91,6 +117,21 @@ class BmcServer(ThreadingHTTPServer):
     def system(self):
         """The document of the System."""
         return self.documents['/Systems/1']
+
+    @property
+    def media(self):
+        """The images of the virtual media: {path: image}."""
+        return {path: each['Image'] for path, each in self.documents.items() if each.get('Inserted')}
+
+    def reset(self, kind):
+        """Change the power state, and boot if the machine is powered on or restarted."""
+        is_off, boot = self.system['PowerState'] == 'Off', self.system['Boot']
+        self.system['PowerState'] = {'ForceOff': 'Off', 'GracefulShutdown': 'Off'}.get(kind, 'On')
+        if kind == 'ForceRestart' or (is_off and kind == 'On'):
+            source = boot['BootSourceOverrideTarget'] if boot['BootSourceOverrideEnabled'] == 'Once' else None
+            images = [image for image in self.media.values() if source in ('Cd', 'UsbCd')]
+            self.boots.append(images[0] if images else source)
+            boot['BootSourceOverrideEnabled'] = 'Disabled'
 
     @property
     def driver_info(self):
@@ -115,7 +156,13 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(server.delay)
         if path in server.answers:
             server.answers[path](self)
-        elif path == '/SessionService/Sessions' and self.command == 'POST':
+        else:
+            self.serve(path)
+
+    def serve(self, path):
+        """Answer as a BMC that behaves."""
+        server = self.server
+        if path == '/SessionService/Sessions' and self.command == 'POST':
             self._log_in()
         elif path and not self._is_known():
             self.answer({'error': {'code': 'Base.1.0.NoAccess', 'message': f'{PASSWORD} is wrong'}}, 401)
@@ -123,12 +170,16 @@ class _Handler(BaseHTTPRequestHandler):
             server.sessions.discard(path)
             self.answer(None, 204)
         elif path.endswith('/Actions/ComputerSystem.Reset'):
-            server.system['PowerState'] = {'ForceOff': 'Off', 'GracefulShutdown': 'Off'}.get(
-                self.body['ResetType'], 'On'
-            )
+            server.reset(self.body['ResetType'])
+            self.answer(None, 204)
+        elif '/Actions/VirtualMedia.' in path:
+            image = self.body.get('Image')
+            server.documents[path.partition('/Actions')[0]].update(Image=image, Inserted=image is not None)
             self.answer(None, 204)
         elif self.command == 'PATCH':
-            server.documents[path]['Boot'].update(self.body['Boot'])
+            for name, value in self.body.items():
+                old = server.documents[path].get(name)
+                server.documents[path][name] = {**old, **value} if isinstance(old, dict) else value
             self.answer(None, 204)
         elif path in server.documents:
             self.answer(server.documents[path])
@@ -154,6 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
+        self.send_header('Allow', 'GET, HEAD, PATCH')
         content = b'' if status == 204 else content
         self.send_header('Content-Length', str(len(content)))
         self.end_headers()

@@ -81,7 +81,7 @@ def test_validate_says_what_is_missing(client, bmc):
     results = client.get(f'/v1/nodes/{uuid}/validate')
     for interface in ('power', 'management', 'inspect'):
         assert results[interface] == {'result': False, 'reason': 'redfish_address is missing in driver_info.'}
-    assert 'does not deploy' in results['deploy']['reason']
+    assert 'only lets a machine boot an ISO image' in results['deploy']['reason']
     uuid = client.node(driver='redfish', driver_info=bmc.driver_info)['uuid']
     results = client.get(f'/v1/nodes/{uuid}/validate')
     assert [results[each]['result'] for each in ('power', 'management', 'inspect', 'boot')] == [True] * 4
@@ -183,11 +183,11 @@ def test_a_bmc_that_cannot_be_used_fails_the_inspection(client, bmc):
 def test_boot_devices(client, bmc):
     uuid = manageable(client, bmc)
     path = f'/v1/nodes/{uuid}/management/boot_device'
-    assert client.get(f'{path}/supported') == {'supported_boot_devices': ['pxe', 'disk']}
+    assert client.get(f'{path}/supported') == {'supported_boot_devices': ['pxe', 'disk', 'cdrom']}
     assert client.get(path) == {'boot_device': None, 'persistent': None}
     assert client.ask('PUT', path, {'boot_device': 'disk', 'persistent': True}).status_int == 204
     assert client.get(path) == {'boot_device': 'disk', 'persistent': True}
-    assert client.ask('PUT', path, {'boot_device': 'cdrom'}).status_int == 400
+    assert client.ask('PUT', path, {'boot_device': 'bios'}).status_int == 400
 
 
 def test_the_only_system_need_not_be_named(client, bmc):

@@ -1,0 +1,166 @@
+"""The deploy interface ``ramdisk`` with the boot interface ``redfish-virtual-media``: a machine boots an ISO image.
+
+Each step looks at the BMC, does what is left to do, and looks again later. So it can be done twice, and continued by
+another worker. A BMC that fails, or shows what was a moment ago, is asked again.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+from oslo_config import cfg
+
+from ironic_traits.deploy import base, redfish_power, states
+from ironic_traits.deploy.steps import Step, label
+from ironic_traits.redfish import boot_images, virtual_media
+from ironic_traits.redfish.bmcs import Bmc, Failure, Refused
+from ironic_traits.redfish.trees import Unreadable
+
+LOG = logging.getLogger(__name__)
+
+DEPLOY, BOOT = 'ramdisk', 'redfish-virtual-media'
+#: The names and priorities that Ironic has for the parts of a deploy. Steps of others can come between them.
+STEPS = tuple(
+    Step('deploy', name, priority=priority, requires_ramdisk=False)
+    for name, priority in (('deploy', 100), ('prepare_instance_boot', 60), ('boot_instance', 20))
+)
+#: Maximum number of looks at a BMC in one step. Every fifth one also does what is left to do.
+_LOOKS, _TURN = 25, 5
+#: Seconds between two looks: of the first ten, and of the others.
+_SOON, _LATER = 2, 10
+
+
+def problems(node: Mapping[str, Any]) -> dict[str, str]:
+    """Return {interface: what a node lacks for a deploy}.
+
+    :param node: as for ``base.Task``.
+    """
+    if node['boot_interface'] != BOOT:
+        return {'deploy': f"The deploy interface ramdisk needs the boot interface '{BOOT}'."}
+    try:
+        _check_instance(node['instance_info'], node['configdrive'])
+    except boot_images.BadImage as error:
+        return {'boot': str(error)}
+    return {}
+
+
+def _check_instance(instance_info: Mapping[str, Any], configdrive: str | None) -> None:
+    """Raise BadImage if an instance asks for something that cannot be done."""
+    if not instance_info.get('boot_iso'):
+        raise boot_images.BadImage('boot_iso is missing in instance_info: the URL of the ISO image to boot.')
+    boot_images.check_url('boot_iso in instance_info', instance_info['boot_iso'])
+    if 'kernel_append_params' in instance_info:
+        raise boot_images.BadImage(
+            'kernel_append_params in instance_info cannot be used: the image is booted as it is. Build an ISO image '
+            'with these parameters.'
+        )
+    if configdrive is not None:
+        boot_images.check_url('The config drive', configdrive)
+
+
+def work(
+    task: base.Task, options: cfg.ConfigOpts.GroupAttr, connect: Callable[[], AbstractContextManager[Bmc]]
+) -> base.Done | base.Later:
+    """Perform a step of a deploy, or an undeploy.
+
+    :param options: the [redfish] group of ConfigOpts.
+    :param connect: logs in to the BMC of the node.
+    :raises base.WorkFailed: there is no such step, the image cannot be booted, or the BMC still fails after some time.
+    """
+    name = label(task.step) if task.step else task.action
+    if name not in _WORK:
+        raise base.WorkFailed(f'The hardware type redfish has no deploy step "{name}".')
+    if name == 'deploy.deploy' and not task.phase:
+        _check_images(task.node, options)
+    try:
+        with connect() as bmc:
+            return _WORK[name](task, bmc)
+    except (Failure, Unreadable) as error:
+        if isinstance(error, Refused) or task.phase >= _LOOKS:
+            raise base.WorkFailed(str(error)) from None
+        LOG.info('Node %s: %s: looks again later: %s', task.node['uuid'], name, error)
+    return base.Later(_SOON if task.phase < 10 else _LATER)
+
+
+def _check_images(node: Mapping[str, Any], options: cfg.ConfigOpts.GroupAttr) -> None:
+    """Raise WorkFailed before the machine is touched, if an image cannot be booted."""
+    try:
+        _check_instance(node['instance_info'], node['configdrive'])
+        boot_images.check(node['instance_info']['boot_iso'], options.timeout, options.allow_local_addresses)
+    except boot_images.BadImage as error:
+        raise base.WorkFailed(str(error)) from None
+
+
+def _stop(task: base.Task, bmc: Bmc) -> base.Done:
+    """Power the machine off, and eject what it has booted before."""
+    if task.step:
+        virtual_media.check(bmc, _devices(task))
+    if not task.node['disable_power_off'] and redfish_power.shown(bmc.document()) != states.POWER_OFF:
+        if _is_turn(task):
+            bmc.reset('ForceOff')
+        raise Failure('The machine does not power off.')
+    if _is_turn(task):
+        virtual_media.eject(bmc, _devices(task))
+    if _inserted(task, bmc):
+        raise Failure('The BMC does not eject the image of a virtual medium.')
+    return base.Done(power_state=None if task.node['disable_power_off'] else states.POWER_OFF)
+
+
+def _insert(task: base.Task, bmc: Bmc) -> base.Done:
+    """Insert the image, and the config drive into another medium."""
+    images = (task.node['instance_info']['boot_iso'], task.node['configdrive'])
+    for number, (device, url) in enumerate(zip(_devices(task), images, strict=False), 1):
+        if _inserted(task, bmc) < number and _is_turn(task):
+            virtual_media.insert(bmc, device, url)
+        if _inserted(task, bmc) < number:
+            raise Failure('The BMC does not insert the image into a virtual medium.')
+    return base.Done()
+
+
+def _start(task: base.Task, bmc: Bmc) -> base.Done:
+    """Power the machine on, or restart it if it cannot be powered off, and let it boot from the virtual CD."""
+    is_on = redfish_power.shown(bmc.document()) == states.POWER_ON
+    restarts = task.node['disable_power_off']
+    if restarts or (_is_turn(task) and not is_on):
+        virtual_media.boot_once(bmc, _boot_mode(task.node))
+        bmc.reset(*(('ForceRestart', 'PowerCycle') if is_on else ('On', 'ForceOn')))
+    if not (is_on or restarts):
+        raise Failure('The machine does not power on.')
+    return base.Done(power_state=states.POWER_ON)
+
+
+def _devices(task: base.Task) -> tuple[str, ...]:
+    """Return the devices of the images. Without a config drive, disks are left alone: one may have drivers."""
+    return ('cdrom', 'disk') if task.node['configdrive'] is not None else ('cdrom',)
+
+
+def _inserted(task: base.Task, bmc: Bmc) -> int:
+    """Return how many media have an image, of those that can be one of the devices."""
+    return sum(each.inserted and any(map(each.is_a, _devices(task))) for each in virtual_media.listed(bmc))
+
+
+def _boot_mode(node: Mapping[str, Any]) -> str:
+    """Return the boot mode that the instance asks for, else the one of the node; '' if neither has one."""
+    own, pairs = node['instance_info'].get('capabilities'), str(node['properties'].get('capabilities') or '')
+    try:
+        asked = json.loads(own) if isinstance(own, str) else own
+    except ValueError:
+        asked = None
+    mode = asked.get('boot_mode') if isinstance(asked, dict) else None
+    known = dict(pair.split(':', 1) for pair in pairs.split(',') if ':' in pair)
+    return str(mode or known.get('boot_mode') or '')
+
+
+def _is_turn(task: base.Task) -> bool:
+    return task.phase % _TURN == 0
+
+
+#: {step of a deploy, or action: how it is performed}.
+_WORK = {
+    'deploy.deploy': _stop,
+    'deploy.prepare_instance_boot': _insert,
+    'deploy.boot_instance': _start,
+    'undeploy': _stop,
+}

@@ -1,0 +1,405 @@
+"""The deploy interface ramdisk: a machine boots an ISO image from a virtual CD of its BMC."""
+
+import http.server
+import threading
+
+import pytest
+
+from tests.support import transitions
+from tests.support.bmc_nodes import bmc_client, carry_out
+from tests.support.bmc_server import media, serving
+from tests.support.client import message
+from tests.support.redfish_trees import to
+from tests.support.service import finish_work
+
+CD = '/Systems/1/VirtualMedia/Cd'
+INTERFACES = {'deploy_interface': 'ramdisk', 'boot_interface': 'redfish-virtual-media'}
+#: More looks at a BMC than one step has.
+MANY = 40
+
+
+class _Images(http.server.BaseHTTPRequestHandler):
+    """Answers HEAD as the path says: /{status}/{size}."""
+
+    def log_message(self, *arguments):
+        pass
+
+    def do_HEAD(self):
+        status, size = self.path.split('/')[1:3]
+        self.send_response(int(status))
+        self.send_header('Content-Length', size)
+        self.end_headers()
+
+
+@pytest.fixture(scope='module')
+def images():
+    """Provide the URL of a server of images."""
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), _Images) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f'http://127.0.0.1:{server.server_port}'
+        server.shutdown()
+
+
+@pytest.fixture
+def bmc():
+    with serving() as server:
+        server.system['VirtualMedia'] = to('/Systems/1/VirtualMedia')
+        server.documents |= media('/Systems/1', Cd=['CD', 'DVD'], Usb=['Floppy', 'USBStick'])
+        yield server
+
+
+@pytest.fixture
+def client(database_url):
+    with bmc_client(database_url) as client:
+        yield client
+
+
+def available(client, bmc, **fields):
+    """Create a node that is available, and return its uuid."""
+    fields = {'driver_info': bmc.driver_info, 'automated_clean': False, **INTERFACES, **fields}
+    uuid = client.node(driver='redfish', **fields)['uuid']
+    carry_out(client, uuid, 'manage')
+    assert carry_out(client, uuid, 'provide')['provision_state'] == 'available'
+    return uuid
+
+
+def work(client, times=MANY):
+    """Let a worker look at BMCs some times."""
+    for _ in range(times):
+        finish_work(client.app)
+        transitions.pass_time(client.app, 15)
+
+
+def change(client, uuid, verb, image=None, times=MANY, **more):
+    """Set the image of a node, request a state, let a worker do it, and return the node."""
+    if image:
+        patch = [{'op': 'add', 'path': '/instance_info/boot_iso', 'value': image}]
+        assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
+    transitions.ask(client, uuid, verb, **more)
+    work(client, times)
+    return client.get(f'/v1/nodes/{uuid}')
+
+
+def test_life(client, bmc, images):
+    """Deploy, rebuild with another image, undeploy, and deploy again."""
+    uuid, one, two = available(client, bmc), f'{images}/200/1000000/one.iso', f'{images}/200/1000000/two.iso'
+    for verb, image in (('active', one), ('rebuild', two), ('deleted', None), ('active', one)):
+        node = change(client, uuid, verb, image)
+        state, power = ('active', 'power on') if image else ('available', 'power off')
+        assert (node['provision_state'], node['power_state'], node['last_error']) == (state, power, None)
+        assert bmc.media == ({CD: image} if image else {})
+        assert bmc.system['PowerState'] == ('On' if image else 'Off')
+        assert node['instance_info'].get('boot_iso') == image
+    assert bmc.boots == [one, two, one]
+    assert not bmc.sessions
+
+
+def test_traits_are_checked(client, bmc, images):
+    uuid = available(client, bmc)
+    client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_GOLD']})
+    info = {'boot_iso': f'{images}/200/1000000', 'traits': ['CUSTOM_SILVER']}
+    client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/instance_info', 'value': info}])
+    response = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'active'})
+    assert response.status_int == 400
+    assert 'CUSTOM_SILVER' in message(response)
+    assert not [request for request in bmc.requests if request[0] == 'PATCH']
+
+
+@pytest.mark.parametrize(('info', 'reason'), [
+    ({}, 'boot_iso is missing'),
+    ({'boot_iso': 'ftp://10.0.0.9/a.iso'}, 'boot_iso in instance_info must be a URL with http or https.'),
+    ({'boot_iso': 'http:///a.iso'}, 'must be a URL'),
+    ({'boot_iso': 'http://[a'}, 'must be a URL'),
+    ({'boot_iso': 'http://10.0.0.9:99999/a.iso'}, 'must be a URL'),
+    ({'boot_iso': 'http://10.0.0.9/a b.iso'}, 'must be a URL'),
+    ({'boot_iso': 'http://10.0.0.9/a.iso\n'}, 'must be a URL'),
+    ({'boot_iso': ['http://10.0.0.9/a.iso']}, 'must be a URL'),
+    ({'boot_iso': 'http://10.0.0.9/a.iso', 'kernel_append_params': 'quiet'}, 'kernel_append_params'),
+])  # fmt: skip
+def test_refused_instances(client, bmc, info, reason):
+    uuid = available(client, bmc, instance_info=info)
+    shown = client.get(f'/v1/nodes/{uuid}/validate')['boot']
+    assert shown['result'] is False
+    assert reason in shown['reason']
+    response = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'active'})
+    assert (response.status_int, shown['reason'] in message(response)) == (400, True)
+
+
+def test_refused_boot_interface(client, bmc):
+    uuid = available(client, bmc, boot_interface='noop')
+    assert 'needs the boot interface' in client.get(f'/v1/nodes/{uuid}/validate')['deploy']['reason']
+
+
+@pytest.mark.parametrize(('path', 'reason'), [
+    ('/404/1000000', 'The server of the image answers 404.'),
+    ('/410/1000000', 'The server of the image answers 410.'),
+    ('/200/1000', 'The image has 1000 bytes, so it is no ISO image.'),
+    ('/200/1000000', None),
+    ('/403/1000', None),
+    ('/405/1000', None),
+    ('/500/1000', None),
+])  # fmt: skip
+def test_what_the_server_of_the_image_shows(client, bmc, images, path, reason):
+    """A bad image is refused before the machine is touched. Some servers refuse HEAD."""
+    bmc.system['PowerState'] = 'On'
+    uuid = available(client, bmc)
+    node = change(client, uuid, 'active', images + path)
+    assert node['provision_state'] == ('deploy failed' if reason else 'active')
+    assert (node['last_error'] or '').endswith(reason or '')
+    if reason:
+        assert bmc.system['PowerState'] == 'On'
+
+
+def test_a_server_of_the_image_that_only_the_bmc_reaches(client, bmc):
+    uuid = available(client, bmc)
+    assert change(client, uuid, 'active', 'http://127.0.0.1:1/a.iso')['provision_state'] == 'active'
+
+
+def _forgets(bmc):
+    """Forget the boot source."""
+
+    def answer(handler):
+        if handler.command == 'PATCH':
+            handler.answer(None, 204)
+        else:
+            handler.answer(bmc.system)
+
+    bmc.answers['/Systems/1'] = answer
+
+
+def _refuses_images(bmc):
+    path = f'{CD}/Actions/VirtualMedia.InsertMedia'
+    bmc.answers[path] = lambda handler: handler.answer({'error': {'message': 'No licence.'}}, 400)
+
+
+def _keeps_images(bmc):
+    bmc.documents[CD].update(Inserted=True, Image='http://old')
+    bmc.answers[f'{CD}/Actions/VirtualMedia.EjectMedia'] = lambda handler: handler.answer(None, 204)
+
+
+def _cannot_boot_it(bmc):
+    bmc.system['Boot']['BootSourceOverrideTarget@Redfish.AllowableValues'].remove('Cd')
+
+
+def _stays_on(bmc):
+    bmc.system['PowerState'] = 'On'
+    bmc.reset = lambda kind: None
+
+
+def _has_no_media(bmc):
+    del bmc.system['VirtualMedia']
+
+
+@pytest.mark.parametrize(('break_it', 'reason'), [
+    (_forgets, 'The BMC does not keep the boot source.'),
+    (_refuses_images, 'The BMC answers 400. No licence.'),
+    (_keeps_images, 'The BMC does not eject the image of a virtual medium.'),
+    (_cannot_boot_it, 'The BMC cannot boot from a virtual CD.'),
+    (_stays_on, 'The machine does not power off.'),
+    (_has_no_media, 'The BMC has no virtual cdrom.'),
+])  # fmt: skip
+def test_bmcs_that_cannot_do_it(client, bmc, images, break_it, reason):
+    """The error is clear, and the next attempt succeeds if the BMC can do it then."""
+    system = dict(bmc.system)
+    uuid, image, reset = available(client, bmc), f'{images}/200/1000000', bmc.reset
+    break_it(bmc)
+    node = change(client, uuid, 'active', image)
+    assert node['provision_state'] == 'deploy failed'
+    assert node['last_error'].endswith(f'failed: {reason}')
+    assert bmc.boots == []
+    bmc.answers.clear()
+    bmc.reset = reset
+    bmc.system.update(system)
+    boot = bmc.system['Boot']
+    boot['BootSourceOverrideTarget@Redfish.AllowableValues'] = ['Cd']
+    assert change(client, uuid, 'active')['provision_state'] == 'active'
+    assert bmc.boots == [image]
+
+
+def _flaky(bmc, path, times, status=503):
+    """Let a path answer an error some times."""
+    left = [times]
+
+    def answer(handler):
+        if left[0]:
+            left[0] -= 1
+            handler.answer({'error': {'message': 'Busy.'}}, status)
+        else:
+            del bmc.answers[path]
+            handler.serve(path)
+
+    bmc.answers[path] = answer
+
+
+@pytest.mark.parametrize('path', [
+    '/Systems/1',
+    '/Systems/1/Actions/ComputerSystem.Reset',
+    '/Systems/1/VirtualMedia',
+    CD,
+    f'{CD}/Actions/VirtualMedia.InsertMedia',
+    f'{CD}/Actions/VirtualMedia.EjectMedia',
+])  # fmt: skip
+@pytest.mark.parametrize('status', [500, 409])
+def test_bmcs_that_fail_for_a_while(client, bmc, images, path, status):
+    image = f'{images}/200/1000000'
+    bmc.system['PowerState'] = 'On'
+    bmc.documents[CD].update(Inserted=True, Image='http://old')
+    uuid = available(client, bmc)
+    _flaky(bmc, path, 4, status)
+    assert change(client, uuid, 'active', image)['provision_state'] == 'active'
+    assert bmc.boots == [image]
+
+
+def test_a_refused_password_is_not_tried_again(client, bmc, images):
+    uuid = available(client, bmc)
+    bmc.refused, before = True, len(bmc.requests)
+    node = change(client, uuid, 'active', f'{images}/200/1000000')
+    assert node['last_error'].endswith('The BMC refuses the user name or the password (401).')
+    assert len([each for each in bmc.requests[before:] if each[0] == 'POST']) == 1
+
+
+def test_a_bmc_that_takes_a_while(client, bmc, images):
+    """It shows for a while what was before: the power state, and that nothing is inserted."""
+    bmc.system['PowerState'] = 'On'
+    uuid, image = available(client, bmc), f'{images}/200/1000000'
+    reset, later = bmc.reset, []
+    bmc.reset = lambda kind: later.append(lambda: reset(kind))
+    bmc.answers[f'{CD}/Actions/VirtualMedia.InsertMedia'] = lambda handler: (
+        later.append(lambda: bmc.documents[CD].update(Inserted=True, Image=image)),
+        handler.answer(None, 202),
+    )
+    change(client, uuid, 'active', image, times=0)
+    for _ in range(MANY):
+        work(client, 2)
+        while later:
+            later.pop()()
+    assert client.get(f'/v1/nodes/{uuid}')['provision_state'] == 'active'
+    assert bmc.boots == [image]
+
+
+def test_media_of_the_manager(client, bmc, images):
+    """Older BMCs have them there."""
+    del bmc.system['VirtualMedia']
+    bmc.system['Links'] = {'ManagedBy': [to('/Managers/1')]}
+    bmc.documents['/Managers/1'] = {'Id': '1', 'VirtualMedia': to('/Managers/1/VirtualMedia')}
+    bmc.documents |= media('/Managers/1', Cd=['DVD'])
+    uuid, image = available(client, bmc), f'{images}/200/1000000'
+    assert change(client, uuid, 'active', image)['provision_state'] == 'active'
+    assert bmc.media == {'/Managers/1/VirtualMedia/Cd': image}
+    assert bmc.boots == [image]
+
+
+def test_media_without_actions(client, bmc, images):
+    """Lenovo's are changed by PATCH, and only EXT1 and the like take URLs."""
+    bmc.documents |= media('/Systems/1', RDOC1=['CD'], EXT1=['CD', 'USBStick'])
+    bmc.system['Manufacturer'] = 'Lenovo'
+    for path, document in bmc.documents.items():
+        if '/VirtualMedia/' in path:
+            del document['Actions']
+    uuid, image = available(client, bmc), f'{images}/200/1000000'
+    assert change(client, uuid, 'active', image)['provision_state'] == 'active'
+    assert bmc.media == {'/Systems/1/VirtualMedia/EXT1': image}
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+    assert bmc.media == {}
+
+
+def test_another_boot_source(client, bmc, images):
+    """Supermicro lists Cd, and boots from UsbCd only."""
+    bmc.system['Manufacturer'] = 'Supermicro'
+    bmc.system['Boot']['BootSourceOverrideTarget@Redfish.AllowableValues'] = ['Cd', 'UsbCd']
+    uuid = available(client, bmc)
+    assert change(client, uuid, 'active', f'{images}/200/1000000')['provision_state'] == 'active'
+    assert bmc.system['Boot']['BootSourceOverrideTarget'] == 'UsbCd'
+
+
+def test_attributes_instead_of_a_boot_source(client, bmc, images):
+    """Dell's older BMCs."""
+    del bmc.system['VirtualMedia']
+    bmc.system.update(Manufacturer='Dell Inc.', Links={'ManagedBy': [to('/Managers/1')]})
+    bmc.documents['/Managers/1'] = {'Id': '1', 'VirtualMedia': to('/Managers/1/VirtualMedia')}
+    bmc.documents['/Managers/1/Attributes'] = {'Attributes': {'ServerBoot.1.BootOnce': 'Disabled'}}
+    bmc.documents |= media('/Managers/1', CD=['CD'])
+    uuid = available(client, bmc)
+    assert change(client, uuid, 'active', f'{images}/200/1000000')['provision_state'] == 'active'
+    attributes = bmc.documents['/Managers/1/Attributes']['Attributes']
+    assert attributes == {'ServerBoot.1.BootOnce': 'Enabled', 'ServerBoot.1.FirstBootDevice': 'VCD-DVD'}
+
+
+@pytest.mark.parametrize(('instance', 'node', 'mode'), [
+    (None, None, 'Legacy'),
+    ({'boot_mode': 'uefi'}, None, 'UEFI'),
+    ('{"boot_mode": "uefi"}', 'boot_mode:bios', 'UEFI'),
+    ('not JSON', 'cpu_vt:true,boot_mode:uefi', 'UEFI'),
+    ({}, 'boot_mode:bios', 'Legacy'),
+])  # fmt: skip
+def test_boot_mode(client, bmc, images, instance, node, mode):
+    bmc.system['Boot']['BootSourceOverrideMode'] = 'Legacy'
+    info = {'capabilities': instance} if instance is not None else {}
+    uuid = available(client, bmc, instance_info=info, properties={'capabilities': node} if node else {})
+    assert change(client, uuid, 'active', f'{images}/200/1000000')['provision_state'] == 'active'
+    assert bmc.system['Boot']['BootSourceOverrideMode'] == mode
+
+
+def test_config_drive(client, bmc, images):
+    uuid, image, drive = available(client, bmc), f'{images}/200/1000000', 'http://10.0.0.9/drive'
+    assert change(client, uuid, 'active', image, configdrive=drive)['provision_state'] == 'active'
+    assert bmc.media == {CD: image, '/Systems/1/VirtualMedia/Usb': drive}
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+    assert bmc.media == {}
+
+
+@pytest.mark.parametrize('kinds', [[], ['CD', 'USBStick']])
+def test_a_bmc_without_a_medium_for_the_config_drive(client, bmc, images, kinds):
+    bmc.documents[CD]['MediaTypes'] = kinds or ['CD']
+    bmc.documents['/Systems/1/VirtualMedia']['Members'].pop()
+    bmc.system['PowerState'] = 'On'
+    node = change(client, available(client, bmc), 'active', f'{images}/200/1000000', configdrive='http://10.0.0.9/a')
+    reason = 'The BMC has only one virtual medium for cdrom and disk.' if kinds else 'The BMC has no virtual disk.'
+    assert node['last_error'].endswith(reason)
+    assert bmc.system['PowerState'] == 'On'
+
+
+def test_a_config_drive_that_is_no_url(client, bmc, images):
+    uuid = available(client, bmc, instance_info={'boot_iso': f'{images}/200/1000000'})
+    node = change(client, uuid, 'active', configdrive='H4sIAAAA')
+    assert node['provision_state'] == 'deploy failed'
+    assert node['last_error'].endswith('The config drive must be a URL with http or https.')
+
+
+def test_a_machine_that_must_stay_on(client, bmc, images):
+    bmc.system['PowerState'] = 'On'
+    uuid, image = available(client, bmc, disable_power_off=True), f'{images}/200/1000000'
+    assert change(client, uuid, 'active', image)['provision_state'] == 'active'
+    assert bmc.boots == [image]
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+    assert (bmc.system['PowerState'], bmc.media) == ('On', {})
+
+
+def test_undeploy_of_a_node_that_is_to_be_cleaned(client, bmc, images):
+    """The instance ends, but the node is not available: its disks are not erased."""
+    uuid = available(client, bmc, automated_clean=True)
+    change(client, uuid, 'active', f'{images}/200/1000000')
+    node = change(client, uuid, 'deleted')
+    assert node['provision_state'] == 'error'
+    assert 'does not erase disks' in node['last_error']
+    assert (bmc.system['PowerState'], bmc.media) == ('Off', {})
+    client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'replace', 'path': '/automated_clean', 'value': False}])
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+
+
+def test_steps_of_others(client, bmc, images):
+    uuid = available(client, bmc)
+    step = {'interface': 'deploy', 'step': 'write_image', 'args': {}, 'priority': 80}
+    node = change(client, uuid, 'active', f'{images}/200/1000000', deploy_steps=[step])
+    assert node['last_error'].endswith('The hardware type redfish has no deploy step "deploy.write_image".')
+
+
+def test_delete_in_the_middle(client, bmc, images):
+    """A deploy that waits for its BMC can be deleted, and another one begins at the beginning."""
+    bmc.answers[f'{CD}/Actions/VirtualMedia.InsertMedia'] = lambda handler: handler.answer(None, 202)
+    uuid, image = available(client, bmc), f'{images}/200/1000000'
+    assert change(client, uuid, 'active', image, times=3)['provision_state'] == 'wait call-back'
+    bmc.answers.clear()
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+    assert change(client, uuid, 'active', image)['provision_state'] == 'active'
+    assert bmc.boots == [image]
