@@ -98,6 +98,7 @@ class BmcServer(ThreadingHTTPServer):
     :ivar sessions: the sessions that are open.
     :ivar refused: whether no password is right.
     :ivar password: the password.
+    :ivar interrupt: is called with the method, the path and whether it is done, before and after each request.
     :ivar boots: what the machine has booted so far: the image of a virtual CD, or a boot source.
     """
 
@@ -109,6 +110,7 @@ class BmcServer(ThreadingHTTPServer):
         self.documents = tree() if documents is None else documents
         self.delay, self.answers, self.requests, self.refused = 0, {}, [], False
         self.sessions, self.password, self.boots = set(), PASSWORD, []
+        self.interrupt = lambda method, path, is_done: None
         self.url = f'{"https" if context else "http"}://{address[0]}:{self.server_port}'
         if context:
             self.socket = context.wrap_socket(self.socket, server_side=True)
@@ -154,10 +156,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.body = json.loads(self.rfile.read(int(self.headers.get('Content-Length') or 0)) or b'{}')
         server.requests.append((self.command, path))
         time.sleep(server.delay)
+        server.interrupt(self.command, path, False)
         if path in server.answers:
             server.answers[path](self)
         else:
             self.serve(path)
+        server.interrupt(self.command, path, True)
 
     def serve(self, path):
         """Answer as a BMC that behaves."""

@@ -1,14 +1,16 @@
 """The deploy interface ramdisk: a machine boots an ISO image from a virtual CD of its BMC."""
 
 import http.server
+import os
 import threading
 
 import pytest
 
-from tests.support import transitions
+from tests.support import commands, transitions
 from tests.support.bmc_nodes import bmc_client, carry_out
 from tests.support.bmc_server import media, serving
 from tests.support.client import message
+from tests.support.concurrency import wait_until
 from tests.support.redfish_trees import to
 from tests.support.service import finish_work
 
@@ -403,3 +405,43 @@ def test_delete_in_the_middle(client, bmc, images):
     assert change(client, uuid, 'deleted')['provision_state'] == 'available'
     assert change(client, uuid, 'active', image)['provision_state'] == 'active'
     assert bmc.boots == [image]
+
+
+#: Changes of the BMC during a deploy: power off, eject, insert, boot source, power on.
+CHANGES = 5
+
+
+@pytest.mark.parametrize('is_done', [False, True], ids=['before', 'after'])
+@pytest.mark.parametrize('number', range(CHANGES))
+def test_a_worker_that_is_killed(client, bmc, images, database_url, tmp_path, number, is_done):
+    """Another worker continues where it was killed: before or after a change of the BMC."""
+    bmc.system['PowerState'] = 'On'
+    bmc.documents[CD].update(Inserted=True, Image='http://old')
+    uuid, image, seen = available(client, bmc), f'{images}/200/1000000', []
+    (tmp_path / 'a.conf').write_text(
+        '[deploy]\nenabled_hardware_types = redfish,fake-hardware\npoll_interval = 0.01\n'
+        '[redfish]\nallow_local_addresses = true\npower_sync_interval = 0\n'
+    )
+    arguments = ('--database', database_url, '--config-file', str(tmp_path / 'a.conf'))
+    with (tmp_path / 'log').open('wb') as log:
+        worker = commands.start('ironic-traits-worker', *arguments, env=os.environ, cwd=tmp_path, output=log)
+
+    def interrupt(method, path, done):
+        if method not in ('GET', 'DELETE') and 'Session' not in path and done == is_done:
+            seen.append(path)
+            if len(seen) == number + 1:
+                worker.kill()
+                worker.wait(60)
+
+    bmc.interrupt = interrupt
+    try:
+        change(client, uuid, 'active', image, times=0)
+        wait_until(lambda: transitions.pass_time(client.app, 15) or worker.poll() is not None)
+    finally:
+        worker.kill()
+        worker.wait(60)
+    transitions.pass_time(client.app)
+    work(client)
+    node = client.get(f'/v1/nodes/{uuid}')
+    assert (node['provision_state'], node['power_state'], bmc.media) == ('active', 'power on', {CD: image}), node
+    assert (bmc.boots, bmc.system['PowerState']) == ([image], 'On')
