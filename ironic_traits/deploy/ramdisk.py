@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from oslo_config import cfg
+from oslo_utils import uuidutils
 
 from ironic_traits.deploy import base, redfish_power, states
 from ironic_traits.deploy.steps import Step, label
@@ -32,15 +33,19 @@ _LOOKS, _TURN = 25, 5
 _SOON, _LATER = 2, 10
 
 
-def problems(node: Mapping[str, Any]) -> dict[str, str]:
+def problems(node: Mapping[str, Any], has_glance: bool) -> dict[str, str]:
     """Return {interface: what a node lacks for a deploy}.
 
     :param node: as for ``base.Task``.
+    :param has_glance: whether the ISO image can be that of an image in Glance, which a deploy looks up.
     """
     if node['boot_interface'] != BOOT:
         return {'deploy': f"The deploy interface ramdisk needs the boot interface '{BOOT}'."}
+    info = node['instance_info']
+    if has_glance and not info.get('boot_iso') and uuidutils.is_uuid_like(info.get('image_source')):
+        return {}
     try:
-        _check_instance(node['instance_info'], node['configdrive'])
+        _check_instance(info, node['configdrive'])
     except boot_images.BadImage as error:
         return {'boot': str(error)}
     return {}

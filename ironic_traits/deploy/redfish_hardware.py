@@ -74,7 +74,8 @@ class RedfishHardware(base.Driver):
 
     def validate(self, node: Mapping[str, Any]) -> dict[str, str]:
         """See ``base.Driver``."""
-        problems = ramdisk.problems(node) if _boots_images(node) else {'deploy': _NO_DEPLOY}
+        has_glance = bool(self.conf.glance.endpoint_override)
+        problems = ramdisk.problems(node, has_glance) if _boots_images(node) else {'deploy': _NO_DEPLOY}
         try:
             bmcs.access(node['driver_info'])
         except Failure as error:

@@ -66,7 +66,7 @@ class NodeList(_Hook):
 
 
 class NodeDeploy(_Hook):
-    """baremetal node deploy --reservation UUID"""
+    """baremetal node deploy --reservation UUID --boot-iso URL"""
 
     def get_parser(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -75,12 +75,21 @@ class NodeDeploy(_Hook):
             type=nonempty,
             help='UUID of the reservation that holds the node',
         )
+        parser.add_argument(
+            '--boot-iso',
+            metavar='<url>',
+            type=nonempty,
+            help='URL of the ISO image that the machine boots (deploy interface ramdisk)',
+        )
 
     def before(self, parsed_args: argparse.Namespace) -> argparse.Namespace:
         if parsed_args.reservation:
             if len(parsed_args.nodes) > 1:
                 raise exceptions.CommandError('--reservation works with one node only')
             self._http.json_request = functools.partial(_with_reservation, self._http.json_request, parsed_args)
+        for node in parsed_args.nodes if parsed_args.boot_iso else ():
+            patch = [{'op': 'add', 'path': '/instance_info/boot_iso', 'value': parsed_args.boot_iso}]
+            self.app.client_manager.baremetal.node.update(node, patch)
         return super().before(parsed_args)
 
 

@@ -73,23 +73,20 @@ class _Media:
     """The media of a machine, and what is different with them.
 
     :ivar holder: the path of the System or the Manager that has them.
-    :ivar problem: why some of them could not be read; '' for none.
     """
 
     media: list[Medium]
     quirk: Quirk
     holder: str
-    problem: str
 
     def of(self, device: str) -> list[Medium]:
         """Return those that can be a device.
 
         :raises Refused: there are none.
-        :raises Failure: there may be one that could not be read.
         """
         found = [each for each in self.media if each.is_a(device)]
         if not found:
-            raise Failure(self.problem) if self.problem else Refused(f'The BMC has no virtual {device}.')
+            raise Refused(f'The BMC has no virtual {device}.')
         return found
 
 
@@ -172,19 +169,22 @@ def _overrides(bmc: Bmc) -> Iterator[Mapping[str, Any]]:
 def _read(bmc: Bmc) -> _Media:
     """Return the media of the System; of its Managers if it has none, as older BMCs do.
 
-    :raises Failure: the list of them cannot be read.
+    :raises Failure: one of them cannot be read. It may have an image.
     """
     reader, system = Reader(bmc), bmc.document()
     maker = text(system, 'Manufacturer').lower()
     for path, document in _holders(reader, bmc.system, system):
+        reader.begin_part()
         members = list(reader.members(document, 'VirtualMedia'))
+        if reader.problems:
+            raise Failure(reader.problems[0])
         for quirk in _QUIRKS:
             if maker.startswith(quirk.maker) and f'/{quirk.holder}' in path:
                 break
         media = [_medium(each, found) for each, found in members if re.match(quirk.media, text(found, 'Id'))]
         if media:
-            return _Media(media, quirk, path, ' '.join(reader.problems))
-    return _Media([], Quirk(), bmc.system, ' '.join(reader.problems))
+            return _Media(media, quirk, path)
+    return _Media([], Quirk(), bmc.system)
 
 
 def _holders(reader: Reader, path: str, system: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

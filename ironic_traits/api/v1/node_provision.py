@@ -17,7 +17,7 @@ from ironic_traits.api.v1.runbook_fields import RUNBOOKS
 from ironic_traits.context import Context, Grant
 from ironic_traits.deploy import states, steps
 from ironic_traits.inventory.nodes import nodes
-from ironic_traits.inventory.provisioning import node_states
+from ironic_traits.inventory.provisioning import boot_images, node_states
 from ironic_traits.resources.additions import ADDED
 
 #: The interfaces that steps may name.
@@ -73,11 +73,13 @@ class NodeProvisionController(Resource):
         _check_version(context, grant, verb)
         if verb == 'abort':
             _check_abort(context, grant)
-        configdrive = _configdrive(context, verb, arguments.pop('configdrive', None))
+        instance = _instance(context, verb, arguments.pop('configdrive', None))
         _check_arguments(context, verb, arguments)
         _check_steps(context, grant, arguments)
         reservation = arguments.pop('reservation_uuid', None)
-        node_states.provision(context, node_ident, verb, arguments, configdrive, reservation)
+        if states.VERBS[verb].event in ('deploy', 'rebuild'):
+            instance |= boot_images.of_instance(context, node_ident)
+        node_states.provision(context, node_ident, verb, arguments, instance, reservation)
         return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
 
 
@@ -118,10 +120,10 @@ def _check_abort(context: Context, grant: Grant) -> None:
         context.needs(110, 'to abort a deployment')
 
 
-def _configdrive(context: Context, verb: str, configdrive: Any) -> str | None:
-    """Return a config drive as it is stored: a string unchanged, an object as JSON text."""
+def _instance(context: Context, verb: str, configdrive: Any) -> dict[str, Any]:
+    """Return what a request says about the instance: its config drive, a string unchanged, an object as JSON text."""
     if configdrive is None:
-        return None
+        return {}
     allowed = ('active', 'deploy', 'rebuild') if context.minor >= 35 else ('active', 'deploy')
     if verb not in allowed:
         raise failures.InvalidInput(
@@ -129,7 +131,7 @@ def _configdrive(context: Context, verb: str, configdrive: Any) -> str | None:
             + ', '.join(name for name in allowed if name != 'deploy' or context.minor >= 73)
         )
     if isinstance(configdrive, str):
-        return configdrive
+        return {'configdrive': configdrive}
     if not isinstance(configdrive, dict):
         raise failures.InvalidInput(reason='A config drive must be a string (gzipped and base64), or an object.')
     context.needs(56, 'a config drive that is an object')
@@ -137,7 +139,7 @@ def _configdrive(context: Context, verb: str, configdrive: Any) -> str | None:
         context.needs(59, "'vendor_data' of a config drive")
     if unknown := set(configdrive).difference(_CONFIG_DRIVE_KEYS):
         raise failures.UnknownKeys(unknown, _CONFIG_DRIVE_KEYS, 'Unknown keys in the config drive')
-    return orjson.dumps(configdrive).decode()
+    return {'configdrive': orjson.dumps(configdrive).decode()}
 
 
 def _check_arguments(context: Context, verb: str, arguments: dict[str, Any]) -> None:

@@ -6,7 +6,8 @@ One transaction, under the node's lock, checks the request, moves the node to th
 
 import datetime
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -53,8 +54,8 @@ class _Request(NamedTuple):
 
     verb: str
     arguments: dict[str, Any]
-    configdrive: str | None
-    reservation_uuid: str | None
+    instance: Mapping[str, Any] = MappingProxyType({})
+    reservation_uuid: str | None = None
 
     @property
     def event(self) -> str:
@@ -70,14 +71,14 @@ def provision(
     ident: str,
     verb: str,
     arguments: dict[str, Any],
-    configdrive: str | None = None,
+    instance: Mapping[str, Any] = MappingProxyType({}),
     reservation_uuid: str | None = None,
 ) -> None:
     """Start the transition of a node to another provision state.
 
     :param verb: a key of ``states.VERBS``.
     :param arguments: {name: value} for the driver. It may have ``runbook``, a uuid or name, instead of steps.
-    :param configdrive: the config drive to store for the instance; None to leave the stored one.
+    :param instance: {key: value} that are added to the node's ``instance_info``. It may have ``configdrive``, a text.
     :param reservation_uuid: the reservation that the request names for a deploy; None if it names no reservation.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.InvalidTransition: the verb is not allowed in the node's state.
@@ -93,7 +94,7 @@ def provision(
     :raises failures.InstanceAssociated: the reservation's instance is on another node.
     :raises failures.CapacityPromised: deploy of a free node that capacity reservations need.
     """
-    request = _Request(verb, arguments, configdrive, reservation_uuid)
+    request = _Request(verb, arguments, instance, reservation_uuid)
     changes: Values = {}
     try:
         with context.write() as connection:
@@ -119,7 +120,7 @@ def check(context: Context, connection: sa.Connection, row: sa.Row, verb: str) -
     """
     origins.check_own(connection, row)
     node = _as_dict(row)
-    state = _next_state(context, connection, node, _Request(verb, {}, None, None))
+    state = _next_state(context, connection, node, _Request(verb, {}))
     _action(context, connection, node, verb, state)
 
 
@@ -260,7 +261,7 @@ def _next_state(context: Context, connection: sa.Connection, node: Values, reque
     if unsupported:
         raise failures.InvalidInput(reason=unsupported)
     if request.event in ('deploy', 'rebuild'):
-        _check_deploy(context, connection, node, request.arguments.get('deploy_steps', ()))
+        _check_deploy(context, connection, node | _instance_columns(node, request), request.arguments)
     return state
 
 
@@ -275,11 +276,18 @@ def _instance_changes(
         node_consumers.check_allocation(connection, locked_node, holder)
         if holder is None:
             promise_claims.take_named(context, connection, locked_node.id)
-    if request.configdrive is not None:
-        changes['configdrive'] = request.configdrive
+    return changes | _instance_columns(locked_node._mapping, request)
+
+
+def _instance_columns(node: Any, request: _Request) -> Values:
+    """Return {column: value} of what a request says about the instance."""
+    if not request.instance:
+        return {}
+    info, columns = {**node['instance_info'], **request.instance}, {}
+    if 'configdrive' in request.instance:
         # As in Ironic, which masks it there.
-        changes['instance_info'] = {**locked_node.instance_info, 'configdrive': masks.MASK}
-    return changes
+        columns['configdrive'], info['configdrive'] = info['configdrive'], masks.MASK
+    return {**columns, 'instance_info': info}
 
 
 def _store_work(
@@ -345,12 +353,12 @@ def _invalid_interfaces(context: Context, connection: sa.Connection, node: Value
     return reasons
 
 
-def _check_deploy(
-    context: Context, connection: sa.Connection, node: Values, deploy_steps: Sequence[Mapping[str, Any]]
-) -> None:
+def _check_deploy(context: Context, connection: sa.Connection, node: Values, arguments: Mapping[str, Any]) -> None:
     reasons = _invalid_interfaces(context, connection, node)
     problems = [reason for interface in validate.NEEDED if (reason := reasons[interface])]
-    step_errors = steps.errors(context.service.drivers.get(node['driver']), node, 'deploy', deploy_steps)
+    step_errors = steps.errors(
+        context.service.drivers.get(node['driver']), node, 'deploy', arguments.get('deploy_steps', ())
+    )
     if step_errors:
         # Ironic's message has no space after the first sentence.
         problems.append(f'Validation of deploy steps from "deploy steps" argument failed.{step_errors}')

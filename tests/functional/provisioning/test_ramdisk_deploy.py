@@ -1,6 +1,7 @@
 """The deploy interface ramdisk: a machine boots an ISO image from a virtual CD of its BMC."""
 
 import http.server
+import json
 import os
 import threading
 
@@ -11,7 +12,10 @@ from tests.support.bmc_nodes import bmc_client, carry_out
 from tests.support.bmc_server import media, serving
 from tests.support.client import message
 from tests.support.concurrency import wait_until
+from tests.support.http_client import ask
+from tests.support.peers import peer
 from tests.support.redfish_trees import to
+from tests.support.servers import free_port
 from tests.support.service import finish_work
 
 CD = '/Systems/1/VirtualMedia/Cd'
@@ -363,9 +367,46 @@ def test_a_bmc_without_a_medium_for_the_config_drive(client, bmc, images, kinds)
 
 def test_a_config_drive_that_is_no_url(client, bmc, images):
     uuid = available(client, bmc, instance_info={'boot_iso': f'{images}/200/1000000'})
-    node = change(client, uuid, 'active', configdrive='H4sIAAAA')
-    assert node['provision_state'] == 'deploy failed'
-    assert node['last_error'].endswith('The config drive must be a URL with http or https.')
+    body = {'target': 'active', 'configdrive': 'H4sIAAAA'}
+    response = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', body)
+    assert response.status_int == 400
+    assert 'The config drive must be a URL with http or https.' in message(response)
+
+
+@pytest.fixture(scope='module')
+def glance(tmp_path_factory):
+    """The URL of a real Glance."""
+    with peer('tests.support.glance_server', tmp_path_factory.mktemp('glance'), free_port()) as url:
+        yield url
+
+
+def _image(glance, **properties):
+    document = {'disk_format': 'raw', 'container_format': 'bare', **properties}
+    return json.loads(ask(glance, 'POST', '/v2/images', document)[2])['id']
+
+
+def test_images_of_glance(database_url, bmc, images, glance):
+    """As in Ironic, the ISO image is a property of the image, which nova names. A rebuild looks again."""
+    urls = [f'{images}/200/1000000/{name}.iso' for name in ('one', 'two')]
+    one, two, none = (_image(glance, boot_iso_id=urls[0]), _image(glance, boot_iso_id=urls[1]), _image(glance))
+    with bmc_client(database_url, glance__endpoint_override=glance) as client:
+        uuid = available(client, bmc, instance_info={'image_source': one})
+        assert client.get(f'/v1/nodes/{uuid}/validate')['boot']['result']
+        assert change(client, uuid, 'active')['provision_state'] == 'active'
+        set_image = [{'op': 'add', 'path': '/instance_info/image_source', 'value': two}]
+        assert client.ask('PATCH', f'/v1/nodes/{uuid}', set_image).status_int == 200
+        node = change(client, uuid, 'rebuild')
+        assert node['instance_info'] == {'image_source': two, 'boot_iso': urls[1], 'original_image_source': two}
+        assert bmc.boots == urls
+        set_image[0]['value'] = none
+        assert client.ask('PATCH', f'/v1/nodes/{uuid}', set_image).status_int == 200
+        response = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'rebuild'})
+        assert (response.status_int, 'has no property boot_iso_id' in message(response)) == (400, True)
+        # One that the instance names itself counts more.
+        info = {'image_source': none, 'boot_iso': urls[0]}
+        client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/instance_info', 'value': info}])
+        assert change(client, uuid, 'rebuild')['provision_state'] == 'active'
+        assert bmc.boots == [*urls, urls[0]]
 
 
 def test_a_machine_that_must_stay_on(client, bmc, images):
