@@ -1,6 +1,10 @@
 """Images that a machine boots, each of which writes its own text to the serial line and halts."""
 
+import contextlib
+import functools
 import io
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pycdlib
 
@@ -13,7 +17,19 @@ _SEND = bytes.fromhex(
     'b2 f8 88 e0 ee eb e9'  # mov dl, 0xf8; mov al, ah; out dx, al; jmp send
     'f4 eb fd'  # halt: hlt; jmp halt
 )
-_SECTOR = 2048
+_CD_SECTOR, _DISK_SECTOR = 2048, 512
+
+
+def _sector(text):
+    return _SEND + text.encode() + b'\r\n\0'
+
+
+def boot_disk(text):
+    """Return the content of a small disk that a BIOS boots.
+
+    :param text: what it writes to the serial line, less than a sector.
+    """
+    return (_sector(text).ljust(_DISK_SECTOR - 2, b'\0') + b'\x55\xaa').ljust(2**20, b'\0')
 
 
 def boot_iso(text):
@@ -21,11 +37,46 @@ def boot_iso(text):
 
     :param text: what it writes to the serial line, less than a sector.
     """
-    boot_sector = (_SEND + text.encode() + b'\r\n\0').ljust(_SECTOR, b'\0')
     image, written = pycdlib.PyCdlib(), io.BytesIO()
     image.new()
-    image.add_fp(io.BytesIO(boot_sector), _SECTOR, '/BOOT.BIN;1')
+    image.add_fp(io.BytesIO(_sector(text).ljust(_CD_SECTOR, b'\0')), _CD_SECTOR, '/BOOT.BIN;1')
     image.add_eltorito('/BOOT.BIN;1', '/BOOT.CAT;1')
     image.write_fp(written)
     image.close()
     return written.getvalue()
+
+
+class ImageServer(ThreadingHTTPServer):
+    """A server of the files of a folder.
+
+    :ivar url: of the folder.
+    :ivar requests: requests so far: [(method, path), …].
+    """
+
+    def __init__(self, folder):
+        super().__init__(('127.0.0.1', 0), functools.partial(_Handler, directory=folder))
+        self.url, self.requests = f'http://127.0.0.1:{self.server_port}', []
+
+    def fetched(self, name):
+        """Return how often a file was fetched."""
+        return self.requests.count(('GET', f'/{name}'))
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    def log_request(self, *arguments):
+        self.server.requests.append((self.command, self.path))
+
+    def log_message(self, *arguments):
+        pass
+
+
+@contextlib.contextmanager
+def serving_images(folder):
+    """Serve the files of a folder by HTTP, and yield the ImageServer."""
+    with ImageServer(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()

@@ -28,6 +28,8 @@ _PREFIX = 'ironic-traits-tests-'
 _MEMORY, _MIN_FREE = '/dev/shm', 4 * 2**30
 #: Galera's library, which makes MariaDB a node of a cluster.
 GALERA = pathlib.Path('/usr/lib/galera/libgalera_smm.so')
+#: The libvirt module of Debian's Python.
+LIBVIRT = pathlib.Path('/usr/lib/python3/dist-packages/libvirt.py')
 BINDEP = pathlib.Path(__file__).parents[2] / 'bindep.txt'
 
 
@@ -245,21 +247,25 @@ SERVERS = {'postgresql': PostgreSQL, 'mariadb': MariaDB}
 
 
 def install():
-    """Install missing servers, the proxies and the browser, if the tests run as root on Debian."""
-    programs = [program(name) for name in ('chromium', 'haproxy', 'mariadb-dump', 'nginx', 'systemd-analyze')]
-    complete = GALERA.exists() and all(programs) and all(server.installed() for server in SERVERS.values())
-    if complete or not ROOT or not shutil.which('apt-get'):
+    """Install missing servers, the proxies, the browser and libvirt, if the tests run as root on Debian."""
+    names = ('chromium', 'haproxy', 'mariadb-dump', 'nginx', 'systemd-analyze', 'libvirtd', 'qemu-system-x86_64')
+    programs = [GALERA.exists(), LIBVIRT.exists(), *map(program, names)]
+    if all(programs) and all(server.installed() for server in SERVERS.values()):
         return
-    missing = subprocess.run(
-        [sys.executable, '-m', 'bindep', '--brief', '--file', str(BINDEP), 'test'], capture_output=True, text=True
-    ).stdout.split()
-    if missing:
-        print(f'Installing for the tests: {" ".join(missing)}', flush=True)
-        # RUNLEVEL=1 keeps the packages from starting their own servers.
-        environment = os.environ | {'DEBIAN_FRONTEND': 'noninteractive', 'RUNLEVEL': '1'}
-        subprocess.run(['apt-get', 'update', '-qq'], env=environment, check=False)
-        subprocess.run(['apt-get', 'install', '-y', '-qq', *missing], env=environment, check=False)
-        program.cache_clear()
+    if not ROOT or not shutil.which('apt-get'):
+        return
+    # What libvirt and qemu recommend is a gigabyte for other processors and storages.
+    for profile, options in (('test', ()), ('machine', ('--no-install-recommends',))):
+        missing = subprocess.run(
+            [sys.executable, '-m', 'bindep', '--brief', '--file', str(BINDEP), profile], capture_output=True, text=True
+        ).stdout.split()
+        if missing:
+            print(f'Installing for the tests: {" ".join(missing)}', flush=True)
+            # RUNLEVEL=1 keeps the packages from starting their own servers.
+            environment = os.environ | {'DEBIAN_FRONTEND': 'noninteractive', 'RUNLEVEL': '1'}
+            subprocess.run(['apt-get', 'update', '-qq'], env=environment, check=False)
+            subprocess.run(['apt-get', 'install', '-y', '-qq', *options, *missing], env=environment, check=False)
+            program.cache_clear()
 
 
 @functools.cache
