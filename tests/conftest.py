@@ -116,6 +116,7 @@ SLOW = (
     'test_missing_databases',
     'test_glance',
     'test_packaging',
+    'test_virtual_machine',
     'test_example_driver',
 )
 #: Modules that are slow on servers only. They come first, too.

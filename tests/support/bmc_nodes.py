@@ -20,7 +20,7 @@ WORKER = {'hostname': 'one', 'pid': 1, 'conductor_group': '', 'drivers': ['fake-
 @contextlib.contextmanager
 def bmc_client(url, **options):
     """Provide a client of an application with the hardware type redfish."""
-    with make_app(url, **OPTIONS, **options) as app:
+    with make_app(url, **OPTIONS | options) as app:
         yield Client(app)
 
 

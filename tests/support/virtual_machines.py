@@ -2,8 +2,8 @@
 
 qemu emulates the processor (TCG), so that the machine is the same everywhere, with and without /dev/kvm.
 
-sushy-emulator runs with the Python of the tests, which needs libvirt's binding. That of Debian is used, if it is for the
-same version of Python. The one of PyPI must be compiled with the headers of libvirt, before anything could install them.
+sushy-emulator runs with the Python of the tests, and needs libvirt's binding. That of Debian is used, which is for one
+version of Python. That of PyPI has to be compiled with the headers of libvirt, when nothing has installed them yet.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ def missing():
         names.append("Debian's python3-libvirt")
     if names:
         return f'{", ".join(names)}: not installed'
-    return '' if _BINDING[1].exists() else f"{_BINDING[1]} is missing: Debian's libvirt is for another version of Python"
+    return '' if _BINDING[1].exists() else f"Debian's libvirt is for another version of Python: no {_BINDING[1]}"
 
 
 class Libvirt(servers.Server):
@@ -69,8 +69,12 @@ class Libvirt(servers.Server):
 
     @property
     def printed(self):
-        """The lines that the machine has written to its serial line, since it exists."""
+        """The lines that the machine has written to its serial line, since it exists or ``forget``."""
         return self._serial.read_text(errors='replace').splitlines() if self._serial.exists() else []
+
+    def forget(self):
+        """Forget what the machine, which is off, has written."""
+        self._serial.unlink(missing_ok=True)
 
     def start(self):
         """Write what libvirt reads when it starts, and start it."""
