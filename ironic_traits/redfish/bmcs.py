@@ -36,9 +36,13 @@ class _SessionOrBasic(auth.SessionOrBasicAuth):
     def _do_authenticate(self) -> None:
         try:
             auth.SessionAuth._do_authenticate(self)
-        except (exceptions.AccessError, exceptions.ConnectionError):
+        except exceptions.ConnectionError:
             raise
-        except exceptions.SushyError:
+        except exceptions.SushyError as error:
+            # A BMC without sessions may refuse each path without a password, also the one that sushy guesses.
+            root = self._root_resource.json
+            if isinstance(error, exceptions.AccessError) and not root.keys().isdisjoint({'Links', 'SessionService'}):
+                raise
             self._fallback_to_basic_authentication()
 
 

@@ -1,5 +1,6 @@
 """Connections to BMCs, also to bad ones: a sentence in bounded time, without the password."""
 
+import base64
 import dataclasses
 import datetime
 import json
@@ -15,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from ironic_traits.redfish import addresses, bmcs, connections, inspections
 from ironic_traits.redfish.bmcs import Failure
-from tests.support.bmc_server import PASSWORD, SYSTEM, TOKEN, serving
+from tests.support.bmc_server import PASSWORD, SYSTEM, TOKEN, USER, serving
 from tests.support.redfish_trees import V1, to
 
 
@@ -97,6 +98,20 @@ def test_a_wrong_password_is_tried_once(bmc):
     bmc.refused = True
     failure(bmc)
     assert bmc.requests == [('GET', ''), ('POST', '/SessionService/Sessions')]
+
+
+def test_a_bmc_without_sessions_may_refuse_the_path_of_sessions(bmc):
+    del bmc.documents['']['SessionService'], bmc.documents['']['Links']
+    logins = []
+
+    def answer(handler):
+        logins.append(handler.headers['Authorization'])
+        handler.answer(bmc.documents['/Systems'])
+
+    bmc.answers |= {'/SessionService/Sessions': lambda handler: handler.answer({}, 401), '/Systems': answer}
+    with connect(bmc) as connected:
+        assert connected.system == SYSTEM
+    assert logins == [f'Basic {base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()}']
 
 
 @pytest.mark.parametrize('secret', ['s3cr"et-pä', PASSWORD * 20])
