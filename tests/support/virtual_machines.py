@@ -7,6 +7,7 @@ version of Python. That of PyPI has to be compiled with the headers of libvirt, 
 """
 
 import contextlib
+import re
 import shutil
 import socket
 import sysconfig
@@ -16,13 +17,15 @@ import requests
 
 from tests.support import servers
 from tests.support.bmc_server import PASSWORD, USER
-from tests.support.boot_images import boot_disk
+from tests.support.boot_images import MARK, boot_disk
 from tests.support.programs import BIN
 
 _BINDING = (servers.LIBVIRT, servers.LIBVIRT.with_name(f'libvirtmod{sysconfig.get_config_var("EXT_SUFFIX")}'))
 UUID = '5c6e1f4e-3a53-4d1c-a4a1-0d3e8c9b7a62'
 #: What the disk of the machine writes to the serial line.
 DISK = 'The disk has booted.'
+_BIOS = '/usr/share/seabios/bios-256k.bin'
+_UEFI, _UEFI_VARIABLES = (f'/usr/share/OVMF/OVMF_{name}_4M.fd' for name in ('CODE', 'VARS'))
 #: It has no CD drive: the emulator adds one when an image is inserted.
 _DOMAIN = """
 <domain type='qemu'>
@@ -30,7 +33,8 @@ _DOMAIN = """
   <uuid>{uuid}</uuid>
   <memory unit='MiB'>256</memory>
   <vcpu>1</vcpu>
-  <os><type arch='x86_64' machine='pc'>hvm</type></os>
+  <os><type arch='x86_64' machine='pc'>hvm</type><loader type='rom' readonly='yes'>{bios}</loader></os>
+  <features><acpi/></features>
   <devices>
     <disk type='file' device='disk'>
       <driver name='qemu' type='raw'/>
@@ -69,8 +73,9 @@ class Libvirt(servers.Server):
 
     @property
     def printed(self):
-        """The lines that the machine has written to its serial line, since it exists or ``forget``."""
-        return self._serial.read_text(errors='replace').splitlines() if self._serial.exists() else []
+        """The texts of images that the machine has written to its serial line, since it exists or ``forget``."""
+        written = self._serial.read_text(errors='replace') if self._serial.exists() else ''
+        return re.findall(f'{MARK}(.*)\n', written)
 
     def forget(self):
         """Forget what the machine, which is off, has written."""
@@ -86,7 +91,7 @@ class Libvirt(servers.Server):
         (home / 'libvirtd.conf').write_text(f'unix_sock_dir = "{self.directory}"\nlog_outputs = "3:stderr"\n')
         # Otherwise libvirt starts a daemon that writes the logs, and survives.
         (home / 'qemu.conf').write_text('stdio_handler = "file"\n')
-        (home / 'qemu' / 'machine.xml').write_text(_DOMAIN.format(uuid=UUID, folder=self.directory))
+        (home / 'qemu' / 'machine.xml').write_text(_DOMAIN.format(uuid=UUID, bios=_BIOS, folder=self.directory))
         (home / 'storage' / 'default.xml').write_text(_POOL.format(folder=self.directory))
         (home / 'storage' / 'autostart' / 'default.xml').symlink_to(home / 'storage' / 'default.xml')
         (self.directory / 'disk').write_bytes(boot_disk(DISK))
@@ -142,6 +147,8 @@ class Emulator(servers.Server):
             'LIBVIRT_URI': self._libvirt.url,
             'AUTH_FILE': str(self.directory / 'users'),
             'STATE_DIR': str(self.directory / 'data'),
+            'BOOT_LOADER_MAP': {'Legacy': {'x86_64': _BIOS}, 'UEFI': {'x86_64': _UEFI}},
+            'SECURE_BOOT_DISABLED_NVRAM': _UEFI_VARIABLES,
         }
         lines = [f'SUSHY_EMULATOR_{name} = {value!r}\n' for name, value in settings.items()]
         (self.directory / 'settings').write_text(''.join(lines))

@@ -34,6 +34,7 @@ def machine(computer, system, medium):
     yield computer[0]
     system.reset_system(sushy.ResetType.FORCE_OFF)
     medium.eject_media()
+    system.set_system_boot_options(mode=sushy.BootSourceOverrideMode.LEGACY)
     computer[0].forget()
 
 
@@ -66,7 +67,7 @@ def image(images, tmp_path):
     def create(name):
         text = f'ISO {name} {uuid.uuid4().hex[:8]}'
         (tmp_path / f'{name}.iso').write_bytes(boot_iso(text))
-        return text, f'{images.url}/{name}.iso'
+        return f'{text} by BIOS', f'{images.url}/{name}.iso'
 
     return create
 
@@ -87,9 +88,9 @@ def available(client, bmc, *traits):
     return node
 
 
-def set_instance(client, node, url, *traits):
-    """Set what the instance of a node boots, and the traits that it requires."""
-    patch = [{'op': 'add', 'path': '/instance_info', 'value': {'boot_iso': url, 'traits': list(traits)}}]
+def set_instance(client, node, url, *traits, **more):
+    """Set what the instance of a node boots, the traits that it requires, and more of instance_info."""
+    patch = [{'op': 'add', 'path': '/instance_info', 'value': {'boot_iso': url, 'traits': list(traits)} | more}]
     assert client.ask('PATCH', f'/v1/nodes/{node}', patch).status_int == 200
 
 
@@ -181,3 +182,13 @@ def test_an_image_that_is_not_there(client, machine, bmc, system, medium, images
     set_instance(client, node, url)
     assert finish(client, node, 'active')['provision_state'] == 'active'
     wait_until(lambda: machine.printed == [text], PATIENCE)
+
+
+@pytest.mark.parametrize('mode', ['uefi', 'bios'])
+def test_the_boot_mode_of_the_instance(client, machine, bmc, image, mode):
+    text, url = image('one')
+    node = available(client, bmc)
+    set_instance(client, node, url, capabilities={'boot_mode': mode})
+    deployed = finish(client, node, 'active')
+    assert (deployed['provision_state'], deployed['last_error']) == ('active', None)
+    wait_until(lambda: machine.printed == [text.replace('BIOS', mode.upper())], PATIENCE)
