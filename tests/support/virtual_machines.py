@@ -7,6 +7,7 @@ version of Python. That of PyPI has to be compiled with the headers of libvirt, 
 """
 
 import contextlib
+import pathlib
 import re
 import shutil
 import socket
@@ -51,8 +52,7 @@ _POOL = "<pool type='dir'><name>default</name><target><path>{folder}/images</pat
 def missing():
     """Return what is missing on this machine, as words for ``servers.require``; an empty text if nothing is."""
     names = [name for name in ('libvirtd', 'qemu-system-x86_64', 'unshare') if not servers.program(name)]
-    if not _BINDING[0].exists():
-        names.append("Debian's python3-libvirt")
+    names += [path for path in (_BIOS, _UEFI, str(_BINDING[0])) if not pathlib.Path(path).exists()]
     if names:
         return f'{", ".join(names)}: not installed'
     return '' if _BINDING[1].exists() else f"Debian's libvirt is for another version of Python: no {_BINDING[1]}"
@@ -180,6 +180,6 @@ def running():
             for server in (libvirt, emulator):
                 stack.callback(server.stop)
                 server.start()
-        except RuntimeError as error:
+        except (OSError, RuntimeError) as error:
             servers.require(False, f'No virtual machine: {error}')
         yield libvirt, emulator
