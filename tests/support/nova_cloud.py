@@ -41,6 +41,7 @@ endpoint_override = {placement}
 [glance]
 endpoint_override = {image}
 [neutron]
+auth_type = none
 endpoint_override = http://127.0.0.1:{port}
 """
 

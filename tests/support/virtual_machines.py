@@ -62,24 +62,26 @@ class Libvirt(servers.Server):
     """libvirt with one machine.
 
     A daemon of root would use the directories of the whole system. Another user's has all of its own.
+
+    :ivar serial: the file with what the machine has written to its serial line.
     """
 
     user = 'nobody'
 
     def __init__(self):
         super().__init__()
-        self._socket, self._serial = self.directory / 'libvirt-sock', self.directory / 'serial'
+        self._socket, self.serial = self.directory / 'libvirt-sock', self.directory / 'serial'
         self.url = f'qemu+unix:///session?socket={self._socket}'
 
     @property
     def printed(self):
         """The texts of images that the machine has written to its serial line, since it exists or ``forget``."""
-        written = self._serial.read_text(errors='replace') if self._serial.exists() else ''
+        written = self.serial.read_text(errors='replace') if self.serial.exists() else ''
         return re.findall(f'{MARK}(.*)\n', written)
 
     def forget(self):
         """Forget what the machine, which is off, has written."""
-        self._serial.unlink(missing_ok=True)
+        self.serial.unlink(missing_ok=True)
 
     def start(self):
         """Write what libvirt reads when it starts, and start it."""

@@ -4,15 +4,22 @@ import contextlib
 import json
 import urllib.request
 
+import yaml
+
 from tests.functional.clients import test_readme
 from tests.functional.clients.test_readme import DOC, compare, shell
+from tests.support.bmc_server import media, serving
+from tests.support.concurrency import wait_until
 from tests.support.peers import peer
+from tests.support.redfish_trees import to
 from tests.support.servers import free_port
 from tests.support.service import ForkedServer
 
 home = test_readme.home
 SPECS = {'resources:CUSTOM_GPU': '1'} | {f'resources:{name}': '0' for name in ('VCPU', 'MEMORY_MB', 'DISK_GB')}
 FLAVORS = {'metal.gpu': SPECS, 'metal.gpu.paid': SPECS | {'trait:CUSTOM_GPU': 'required'}}
+VERSIONS = {'X-OpenStack-Nova-API-Version': '2.37', 'X-OpenStack-Ironic-API-Version': '1.50'}
+PATIENCE = 60
 #: The endpoints without a catalog.
 CLOUD = """
 clouds:
@@ -27,9 +34,15 @@ clouds:
 def send(url, document, method='POST', kind='application/json'):
     """Send a document to another service, and return the response."""
     body = document if isinstance(document, bytes) else json.dumps(document).encode()
-    request = urllib.request.Request(url, body, {'Content-Type': kind}, method=method)
+    request = urllib.request.Request(url, body, {'Content-Type': kind} | VERSIONS, method=method)
     with urllib.request.urlopen(request, timeout=60) as response:
         return json.loads(response.read() or 'null')
+
+
+def read(url):
+    """Read a document of another service."""
+    with urllib.request.urlopen(urllib.request.Request(url, headers=VERSIONS), timeout=60) as response:
+        return json.loads(response.read())
 
 
 @contextlib.contextmanager
@@ -45,16 +58,21 @@ def with_faults(compute):
 
 
 @contextlib.contextmanager
-def cloud(home, baremetal):
-    """Run Glance and nova with an image and flavors during the block, and provide the file for OS_CLOUD."""
+def cloud(home, baremetal, port=None, **properties):
+    """Run Glance and nova with an image and flavors during the block, and provide the file for OS_CLOUD.
+
+    :param port: of Glance.
+    :param properties: those of the image.
+    """
     folders = {name: home / name for name in ('glance', 'nova')}
     for folder in folders.values():
         folder.mkdir()
-    with peer('tests.support.glance_server', folders['glance'], free_port()) as images:
+    with peer('tests.support.glance_server', folders['glance'], port or free_port()) as images:
         (folders['nova'] / 'urls').write_text(f'{baremetal} {baremetal}/placement {images}')
         image = {'name': 'debian', 'disk_format': 'raw', 'container_format': 'bare', 'visibility': 'public'}
         path = f'{images}/v2/images'
-        send(f'{path}/{send(path, image)["id"]}/file', b'an image', 'PUT', 'application/octet-stream')
+        uuid = send(path, image | properties)['id']
+        send(f'{path}/{uuid}/file', b'an image', 'PUT', 'application/octet-stream')
         with peer('tests.support.nova_cloud', folders['nova'], free_port()) as compute, with_faults(compute):
             for name, specs in FLAVORS.items():
                 flavor = {'name': name, 'ram': 1, 'vcpus': 1, 'disk': 1}
@@ -76,3 +94,44 @@ def test_the_recipe(home):
             # The commands are found on the PATH of an installed client.
             variables = f'OS_CLOUD=metal PATH={manage.parent}:$PATH OS_CLIENT_CONFIG_FILE={file}'
             compare(DOC / 'nova.rst', home, home, {'OS_CLOUD=metal': variables})
+
+
+def test_an_image_that_boots(tmp_path, monkeypatch):
+    """nova boots an ISO image on a machine with a BMC: a property of its image in Glance has the URL."""
+    port, iso = free_port(), 'http://127.0.0.1:1/one.iso'
+    for name, value in {
+        'DEPLOY__ENABLED_HARDWARE_TYPES': 'redfish',
+        'REDFISH__ALLOW_LOCAL_ADDRESSES': 'true',
+        'GLANCE__ENDPOINT_OVERRIDE': f'http://127.0.0.1:{port}',
+    }.items():
+        monkeypatch.setenv(f'OS_{name}', value)
+    with serving() as bmc, ForkedServer(None, cwd=tmp_path) as server:
+        bmc.system['VirtualMedia'] = to('/Systems/1/VirtualMedia')
+        bmc.documents |= media('/Systems/1', Cd=['CD'])
+        fields = {'deploy_interface': 'ramdisk', 'boot_interface': 'redfish-virtual-media', 'automated_clean': False}
+        node = {'driver': 'redfish', 'driver_info': bmc.driver_info, 'resource_class': 'gpu', **fields}
+        path = f'{server.base}/v1/nodes'
+        path = f'{path}/{send(path, node)["uuid"]}'
+        send(f'{path}/traits', {'traits': ['CUSTOM_GPU']}, 'PUT')
+        for verb, state in (('manage', 'manageable'), ('provide', 'available')):
+            send(f'{path}/states/provision', {'target': verb}, 'PUT')
+            wait_until(lambda state=state: read(path)['provision_state'] == state)
+        with cloud(tmp_path, server.base, port, boot_iso_id=iso) as file:
+            compute = yaml.safe_load(file.read_text())['clouds']['metal']['compute_endpoint_override']
+            flavors = read(f'{compute}/flavors')['flavors']
+            request = {
+                'name': 'one',
+                'imageRef': read(f'http://127.0.0.1:{port}/v2/images')['images'][0]['id'],
+                'flavorRef': next(each['id'] for each in flavors if each['name'] == 'metal.gpu.paid'),
+                'networks': 'none',
+            }
+            # nova maps its host to a cell some time after it has started.
+            wait_until(lambda: read(f'{compute}/os-hypervisors')['hypervisors'], PATIENCE)
+            created = send(f'{compute}/servers', {'server': request})['server']['id']
+            wait_until(lambda: read(f'{compute}/servers/{created}')['server']['status'] != 'BUILD', PATIENCE)
+            assert read(f'{compute}/servers/{created}')['server']['status'] == 'ACTIVE'
+            assert (bmc.boots, list(bmc.media.values())) == ([iso], [iso])
+            send(f'{compute}/servers/{created}', None, 'DELETE')
+            wait_until(lambda: not read(f'{compute}/servers')['servers'], PATIENCE)
+            wait_until(lambda: read(path)['provision_state'] == 'available', PATIENCE)
+            assert (bmc.system['PowerState'], bmc.media) == ('Off', {})

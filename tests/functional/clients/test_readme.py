@@ -24,7 +24,17 @@ UNBUFFERED = {'PYTHONUNBUFFERED': '1'}
 CHECKOUT = pathlib.Path(__file__).parents[3]
 DOC = CHECKOUT / 'doc' / 'source'
 #: Guides for a cloud of several services, for bare machines, or with BMCs. Other tests run their commands.
-CLOUDS = ('beside-ironic', 'bmc', 'capacity', 'discover', 'installation', 'moving-placement', 'nova', 'traits')
+CLOUDS = (
+    'beside-ironic',
+    'bmc',
+    'booting',
+    'capacity',
+    'discover',
+    'installation',
+    'moving-placement',
+    'nova',
+    'traits',
+)
 GUIDES = [
     page
     for page in sorted(DOC.glob('*.rst'))
