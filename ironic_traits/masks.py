@@ -1,5 +1,6 @@
 """The masking of secrets in JSON objects, in all places alike: driver_info, steps, differences of files."""
 
+import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,6 +25,21 @@ def masked(document: Mapping[str, Any], also: Iterable[str] = ()) -> dict[str, A
     """
     result = strutils.mask_dict_password({key: _value(key, value) for key, value in document.items()}, MASK)
     return result | {key: MASK for key in also if key in result}
+
+
+def url(text: str) -> str:
+    """Return a URL with masks for what may be a secret: the user with the password, and the query, such as a token."""
+    try:
+        parts = urllib.parse.urlsplit(text)
+    except ValueError:
+        return MASK
+    user, at, host = parts.netloc.rpartition('@')
+    masked_parts = parts._replace(
+        netloc=f'{MASK if user else ""}{at}{host}',
+        query=MASK if parts.query else '',
+        fragment=MASK if parts.fragment else '',
+    )
+    return urllib.parse.urlunsplit(masked_parts)
 
 
 def _value(key: Any, value: Any) -> Any:

@@ -62,6 +62,7 @@ class BareMetalRoute(Route):
         parameters calls the function itself.
     :ivar within: function of the context and the first path parameter that raises unless the caller may see the node.
         It is called first, because everything below a node that the caller may not see gets the response 404.
+    :ivar policy_first: whether policy for the node is checked before the version, as Ironic does in a few places.
     :ivar streams: whether the route can return a stream of events (``change_streams.Events``), at any version.
     :ivar statuses: the statuses of successful responses; () for 200, or 204 if the route returns nothing. The first is
         that of a result that is not a Response.
@@ -72,6 +73,7 @@ class BareMetalRoute(Route):
 
     of: Callable[[Context, Grant, str], Grant] | None = None
     within: Callable[[Context, str], None] | None = None
+    policy_first: bool = False
     streams: bool = False
     statuses: tuple[int, ...] = ()
     query_since: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -149,11 +151,12 @@ class BareMetalRoute(Route):
         grant = None
         if self.rules:
             grant = (context.limit_to if self.of else context.can)(*self.rules)
-        if not context.has(self.since) and not self._is_stream(environ):
-            raise self._too_early(environ)
-        if self.of and path and grant:
+        is_early = not context.has(self.since) and not self._is_stream(environ)
+        if self.of and path and grant and (self.policy_first or not is_early):
             grant = self.of(context, grant, path[0])
             path = (grant.ident, *path[1:])
+        if is_early:
+            raise self._too_early(environ)
         return grant, path
 
     def _is_stream(self, environ: WSGIEnvironment) -> bool:

@@ -7,19 +7,11 @@ from typing import Any
 
 from oslo_config import cfg
 
+from ironic_traits.deploy.management import Management, WorkFailed
+from ironic_traits.deploy.management import WorkRefused as WorkRefused
+
 #: The argument of the action "inspect" with the time when a ramdisk has sent the data. Before that, it is missing.
 DATA_RECEIVED = 'data_received_at'
-
-#: The key of ``driver_internal_info`` with the boot device of a node without hardware: {'boot_device': …, …}.
-BOOT_DEVICE = 'boot_device'
-
-
-class WorkFailed(Exception):
-    """The failure of an action. Its text becomes the node's ``last_error``."""
-
-
-class WorkRefused(WorkFailed):
-    """The failure of an action before the node was changed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,8 +84,8 @@ class Task:
     step: dict[str, Any] | None = None
 
 
-class Driver(abc.ABC):
-    """A driver performs actions on nodes.
+class Driver(Management, abc.ABC):
+    """A driver performs actions on nodes. ``Management`` has what it does in requests.
 
     :cvar interfaces: {one of ``resources.nodes.INTERFACES``: implementations that a node can use, the default first}.
     :cvar properties: {driver_info key that the driver reads: its description}.
@@ -144,26 +136,3 @@ class Driver(abc.ABC):
         :raises WorkFailed: it does not answer.
         """
         raise WorkFailed(f"The driver '{node['driver']}' has no BMC.")
-
-    # Requests call the methods about boot devices, with ``Task.node``. They raise WorkRefused if the request is at
-    # fault, and another WorkFailed if the hardware is.
-
-    def boot_devices(self, node: dict[str, Any]) -> list[str]:
-        """Return the boot devices that a node can have, such as pxe, disk, cdrom and bios."""
-        raise _unsupported(node, 'get_supported_boot_devices')
-
-    def boot_device(self, node: dict[str, Any]) -> dict[str, Any]:
-        """Return {'boot_device': …, 'persistent': …}; None for what is not known."""
-        raise _unsupported(node, 'get_boot_device')
-
-    def set_boot_device(self, node: dict[str, Any], device: str, persistent: bool) -> None:
-        """Set the boot device of a node.
-
-        :param device: one of ``boot_devices``.
-        :param persistent: whether the node boots from it each time, and not only the next time.
-        """
-        raise _unsupported(node, 'set_boot_device')
-
-
-def _unsupported(node: dict[str, Any], method: str) -> WorkRefused:
-    return WorkRefused(f'Driver {node["driver"]} does not support {method} (disabled or not implemented).')

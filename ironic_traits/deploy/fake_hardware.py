@@ -1,8 +1,10 @@
 """fake-hardware: a driver without hardware, with configurable delays and failures."""
 
+from collections.abc import Collection
 from typing import Any
 
-from ironic_traits.deploy import base, states
+from ironic_traits import masks
+from ironic_traits.deploy import base, management, states
 from ironic_traits.deploy.steps import Step, label
 
 #: {action: power state after it}. Other actions do not change the power state.
@@ -44,6 +46,14 @@ _BOOT_DEVICES = {
     'redfish': _REDFISH_DEVICES,
     'idrac-redfish': _REDFISH_DEVICES,
 }
+#: Those of Ironic 39.
+_INDICATORS = {
+    'chassis': {'led-0': {'readonly': True, 'states': ['off', 'on']}},
+    'system': {'led': {'readonly': False, 'states': ['blinking', 'off', 'on']}},
+}
+_MEDIA_TYPES = {'disk': ['USBStick'], 'cdrom': ['CD', 'DVD'], 'floppy': ['Floppy']}
+#: The keys of ``driver_internal_info`` with the state of an indicator, and with the URL of the image of a device.
+_INDICATOR, _IMAGE = 'indicator_{}@{}', 'virtual_media_{}'
 #: Seconds between two calls for a step that never ends.
 _ENDLESS = 3600
 
@@ -109,10 +119,51 @@ class FakeHardware(base.Driver):
 
     def boot_device(self, node: dict[str, Any]) -> dict[str, Any]:
         """Return the boot device that was set last."""
-        return node['driver_internal_info'].get(base.BOOT_DEVICE) or {'boot_device': 'pxe', 'persistent': False}
+        kept = node['driver_internal_info'].get(management.BOOT_DEVICE)
+        return kept or {'boot_device': 'pxe', 'persistent': False}
 
-    def set_boot_device(self, node: dict[str, Any], device: str, persistent: bool) -> None:
-        """Accept a boot device, which the service stores."""
+    def set_boot_device(self, node: dict[str, Any], device: str, persistent: bool) -> management.Kept:
+        """Keep a boot device."""
+        return {management.BOOT_DEVICE: {'boot_device': device, 'persistent': persistent}}
+
+    def set_boot_mode(self, node: dict[str, Any], mode: str) -> None:
+        """Accept a boot mode."""
+
+    def set_secure_boot(self, node: dict[str, Any], enabled: bool) -> None:
+        """Accept secure boot."""
+
+    def inject_nmi(self, node: dict[str, Any]) -> None:
+        """Accept an interrupt."""
+
+    def indicators(self, node: dict[str, Any], component: str | None = None) -> management.Indicators:
+        """See ``Management``."""
+        return {name: _INDICATORS[name] for name in _INDICATORS if component in (None, name)}
+
+    def indicator(self, node: dict[str, Any], component: str, name: str) -> str:
+        """Return the state that was set last."""
+        management.check_indicator(_INDICATORS, component, name)
+        return str(node['driver_internal_info'].get(_INDICATOR.format(name, component), 'on'))
+
+    def set_indicator(self, node: dict[str, Any], component: str, name: str, state: str) -> management.Kept:
+        """Keep the state of an indicator."""
+        management.check_indicator(_INDICATORS, component, name, state)
+        return {_INDICATOR.format(name, component): state}
+
+    def media(self, node: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the images that were attached."""
+        images = {device: node['driver_internal_info'].get(_IMAGE.format(device)) for device in management.MEDIA}
+        return [
+            {'media_types': _MEDIA_TYPES[device], 'inserted': image is not None, 'image': image}
+            for device, image in images.items()
+        ]
+
+    def attach_media(self, node: dict[str, Any], device: str, url: str) -> management.Kept:
+        """Keep the URL of an image, without its secrets: the readers of the node see it."""
+        return {_IMAGE.format(device): masks.url(url)}
+
+    def detach_media(self, node: dict[str, Any], devices: Collection[str]) -> management.Kept:
+        """Forget images."""
+        return dict.fromkeys(map(_IMAGE.format, devices))
 
     def _inspect(self, task: base.Task) -> base.Done | base.Later:
         """Wait for the data of a ramdisk, and then power the node off, as Ironic's interface "agent" does."""

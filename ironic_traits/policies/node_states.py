@@ -1,7 +1,7 @@
-"""Policy rules of the states of nodes, and of their boot devices."""
+"""Policy rules of the states of nodes, and of what their drivers do in requests."""
 
 from ironic_traits.policies.base import rules
-from ironic_traits.resources.roles import NODE_OPERATOR, NODE_OWNER_ADMIN, NODE_READER, NODE_USER
+from ironic_traits.resources.roles import NODE_OPERATOR, NODE_OWNER, NODE_OWNER_ADMIN, NODE_READER, NODE_USER
 
 RULES = rules(
     'baremetal:node',
@@ -24,17 +24,32 @@ RULES = rules(
         for kind in ('clean', 'service')
     ),
     ('set_power_state', NODE_USER, 'Change the power state of a node.', 'PUT /power'),
+    ('set_boot_mode', NODE_USER, 'Change the boot mode of a node.', 'PUT /boot_mode'),
+    ('set_secure_boot', NODE_USER, 'Change the secure boot of a node.', 'PUT /secure_boot'),
+) + rules(
+    'baremetal:node',
+    '/v1/nodes/{node_ident}/management',
     (
         'get_boot_device',
         NODE_OWNER_ADMIN,
         'Show the boot device of a node, and those that it can have.',
-        'GET /v1/nodes/{node_ident}/management/boot_device',
-        'GET /v1/nodes/{node_ident}/management/boot_device/supported',
+        'GET /boot_device /boot_device/supported',
+    ),
+    ('set_boot_device', NODE_OWNER_ADMIN, 'Change the boot device of a node.', 'PUT /boot_device'),
+    ('inject_nmi', NODE_OWNER_ADMIN, 'Send a non-maskable interrupt to a node.', 'PUT /inject_nmi'),
+    (
+        'get_indicator_state',
+        NODE_READER,
+        'Show the indicators of a node.',
+        'GET /indicators /indicators/{indicator} /indicators/{indicator}/{name}',
     ),
     (
-        'set_boot_device',
-        NODE_OWNER_ADMIN,
-        'Change the boot device of a node.',
-        'PUT /v1/nodes/{node_ident}/management/boot_device',
+        'set_indicator_state',
+        NODE_OWNER,
+        'Change an indicator of a node.',
+        'PUT /indicators/{indicator} /indicators/{indicator}/{name}',
     ),
+    ('vmedia:attach', NODE_USER, 'Attach virtual media to a node.', 'POST /v1/nodes/{node_ident}/vmedia'),
+    ('vmedia:detach', NODE_USER, 'Detach virtual media from a node.', 'DELETE /v1/nodes/{node_ident}/vmedia'),
+    ('vmedia:get', NODE_READER, 'Show the virtual media of a node.', 'GET /v1/nodes/{node_ident}/vmedia'),
 )

@@ -8,16 +8,12 @@ from oslo_policy import policy
 from ironic_traits.policies.base import ANY_USER, rule
 from ironic_traits.resources.roles import (
     NODE_OWNER,
-    NODE_OWNER_ADMIN,
-    NODE_READER,
-    NODE_USER,
     READER_OF_ALL,
     SYSTEM_ADMIN,
 )
 
 _NODE, _DRIVER = '/v1/nodes/{node_ident}', '/v1/drivers/{driver_name}'
-_MANAGEMENT, _STATES = f'{_NODE}/management', f'{_NODE}/states'
-_INDICATOR = f'{_MANAGEMENT}/indicators/{{indicator}}'
+_STATES = f'{_NODE}/states'
 
 
 def _unserved(name: str, check: str, does: str, *operations: str) -> policy.DocumentedRuleDefault:
@@ -34,31 +30,6 @@ def _passthru(parent: str) -> list[str]:
 
 RULES = [
     _unserved(
-        'baremetal:node:get_indicator_state',
-        NODE_READER,
-        'Show the indicators of a node',
-        f'GET {_MANAGEMENT}/indicators',
-        f'GET {_INDICATOR}',
-        f'GET {_INDICATOR}/{{name}}',
-    ),
-    _unserved(
-        'baremetal:node:set_indicator_state',
-        NODE_OWNER,
-        'Change an indicator of a node',
-        f'PUT {_INDICATOR}',
-        f'PUT {_INDICATOR}/{{name}}',
-    ),
-    _unserved(
-        'baremetal:node:inject_nmi',
-        NODE_OWNER_ADMIN,
-        'Send a non-maskable interrupt to a node',
-        f'PUT {_MANAGEMENT}/inject_nmi',
-    ),
-    _unserved('baremetal:node:set_boot_mode', NODE_USER, 'Change the boot mode of a node', f'PUT {_STATES}/boot_mode'),
-    _unserved(
-        'baremetal:node:set_secure_boot', NODE_USER, 'Change the secure boot of a node', f'PUT {_STATES}/secure_boot'
-    ),
-    _unserved(
         'baremetal:node:set_raid_state', NODE_OWNER, 'Change the RAID configuration of a node', f'PUT {_STATES}/raid'
     ),
     _unserved('baremetal:node:get_console', NODE_OWNER, 'Show the console of a node', f'GET {_STATES}/console'),
@@ -68,9 +39,6 @@ RULES = [
         'Start or stop the console of a node',
         f'PUT {_STATES}/console',
     ),
-    _unserved('baremetal:node:vmedia:attach', NODE_USER, 'Attach virtual media to a node', f'POST {_NODE}/vmedia'),
-    _unserved('baremetal:node:vmedia:detach', NODE_USER, 'Detach virtual media from a node', f'DELETE {_NODE}/vmedia'),
-    _unserved('baremetal:node:vmedia:get', NODE_READER, 'Show the virtual media of a node', f'GET {_NODE}/vmedia'),
     _unserved(
         'baremetal:node:vendor_passthru', SYSTEM_ADMIN, 'Use the methods of a vendor for a node', *_passthru(_NODE)
     ),

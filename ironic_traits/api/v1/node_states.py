@@ -6,6 +6,7 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, node_fields
+from ironic_traits.api.v1.node_boot_mode import BootModeController, SecureBootController
 from ironic_traits.api.v1.node_power import NodePowerController
 from ironic_traits.api.v1.node_provision import NodeProvisionController
 from ironic_traits.context import Context, Grant
@@ -48,7 +49,12 @@ class NodeStates(types.Base):
 class NodeStatesController(Resource):
     """The states of a node."""
 
-    children = {'provision': NodeProvisionController(), 'power': NodePowerController()}
+    children = {
+        'boot_mode': BootModeController(),
+        'power': NodePowerController(),
+        'provision': NodeProvisionController(),
+        'secure_boot': SecureBootController(),
+    }
 
     @expose('baremetal:node:get_states', NodeStates, of=access.node)
     def get_all(self, context: Context, grant: Grant, node_ident: str, /) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from ironic_traits.api.v1.node_states import NodeStatesController
 from ironic_traits.api.v1.node_traits import NodeTraitsController
 from ironic_traits.api.v1.node_validate import NodesValidateController, NodeValidateController
 from ironic_traits.api.v1.node_vifs import NodeVifsController
+from ironic_traits.api.v1.node_vmedia import NodeVmediaController
 from ironic_traits.api.v1.portgroups import MEMBERS_SINCE, PORTGROUPS
 from ironic_traits.api.v1.ports import PORTS
 from ironic_traits.api.v1.record_controllers import node_records
@@ -72,6 +73,7 @@ class NodesController(Resource):
         'ports': node_records(PORTS),
         'portgroups': node_records(PORTGROUPS, MEMBERS_SINCE),
         'vifs': NodeVifsController(),
+        'vmedia': NodeVmediaController(),
         'volume': NodeVolumeController(),
     }
 

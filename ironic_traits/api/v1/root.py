@@ -28,6 +28,8 @@ from ironic_traits.api.v1.history import HistoryController
 from ironic_traits.api.v1.inspection_rules import InspectionRulesController
 from ironic_traits.api.v1.matches import MatchesController
 from ironic_traits.api.v1.mirrors import MirrorsController
+from ironic_traits.api.v1.node_boot_mode import BootModeController, SecureBootController
+from ironic_traits.api.v1.node_management import InjectNmiController
 from ironic_traits.api.v1.node_traits import NodeTraitsController
 from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
@@ -98,7 +100,10 @@ _CHILDREN = {
 
 #: The resources of Ironic that refuse a method that they never have with 405, also before their version.
 _REFUSING: tuple[type[Resource], ...] = (
+    BootModeController,
+    InjectNmiController,
     NodeVolumeController,
+    SecureBootController,
     *(type(child) for child in _CHILDREN.values() if not isinstance(child.since, Addition)),
 )
 

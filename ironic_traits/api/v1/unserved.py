@@ -15,23 +15,15 @@ from ironic_traits.inventory.nodes import nodes
 
 #: {policy rule: (the minor version that brought its routes, the status before)}. Of the others, the first had them.
 _SINCE = {
-    'baremetal:node:inject_nmi': (29, 404),
-    'baremetal:node:vmedia:attach': (89, 404),
-    'baremetal:node:vmedia:detach': (89, 404),
-    'baremetal:node:vmedia:get': (93, 404),
     'baremetal:events:post': (54, 404),
     'baremetal:driver:ipa_lookup': (22, 404),
     'baremetal:node:ipa_heartbeat': (22, 404),
 }
 #: The same of rules that Ironic checks before the version.
 _SINCE_AFTER_POLICY = {
-    'baremetal:node:set_boot_mode': (76, 404),
-    'baremetal:node:set_secure_boot': (76, 404),
     'baremetal:node:set_raid_state': (12, 406),
     'baremetal:driver:get_raid_logical_disk_properties': (12, 406),
 }
-#: Number of segments of /v1/nodes/{node}/vmedia and the like, of which Ironic knows no method before their version.
-_PART_OF_NODE = 4
 
 
 @functools.cache
@@ -64,8 +56,6 @@ def check(context: Context, method: str, segments: list[str]) -> None:
         case [_, 'nodes', _, 'states' | 'management', *_] | [_, 'drivers', _, 'raid', *_]:
             rules = rules or {'': ''}
     if rules:
-        if len(segments) == _PART_OF_NODE:
-            _check_version(context, path, min(_SINCE.get(rule, (1, 404))[0] for rule in rules.values()), 404)
         raise failures.MethodNotAllowed(
             f'ironic-traits does not implement {method} {path}.', sorted(filter(None, rules))
         )
