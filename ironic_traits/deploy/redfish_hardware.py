@@ -1,28 +1,18 @@
 """redfish: a driver for machines with a BMC. It reads them, powers them on and off, and lets them boot an ISO image."""
 
-import contextlib
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from oslo_config import cfg
 
 from ironic_traits.deploy import base, ramdisk, redfish_power, states, steps
+from ironic_traits.deploy.redfish_management import RedfishManagement
 from ironic_traits.redfish import bmcs, inspections
 from ironic_traits.redfish.bmcs import Bmc, Failure
-from ironic_traits.redfish.trees import Unreadable, inner, text
+from ironic_traits.redfish.trees import inner, text
 
 _HEALTHS = ('OK', 'Warning', 'Critical')
-#: {source of Redfish: boot device of Ironic}. Of several sources of a device, the first is set.
-_DEVICES = {
-    'Pxe': 'pxe',
-    'Hdd': 'disk',
-    'Cd': 'cdrom',
-    'UsbCd': 'cdrom',
-    'BiosSetup': 'bios',
-    'UefiHttp': 'uefihttp',
-}
-_PERSISTENT = {'Once': False, 'Continuous': True}
 _NO_DEPLOY = (
     'The hardware type redfish of this service only lets a machine boot an ISO image: set deploy_interface to ramdisk '
     'and boot_interface to redfish-virtual-media for that. Otherwise deploy the machine by another service, such as '
@@ -34,7 +24,7 @@ _NO_ERASURE = (
 )
 
 
-class RedfishHardware(base.Driver):
+class RedfishHardware(RedfishManagement):
     """A driver for machines with a BMC that speaks Redfish. Its options are those of [redfish]."""
 
     interfaces = {
@@ -106,49 +96,9 @@ class RedfishHardware(base.Driver):
         health = text(status, 'HealthRollup', 'Health')
         return base.Observed(redfish_power.shown(document), health if health in _HEALTHS else None)
 
-    def boot_devices(self, node: Mapping[str, Any]) -> list[str]:
-        """See ``base.Driver``."""
-        with self._bmc(node) as bmc:
-            known = bmc.boot_sources()
-        return list(dict.fromkeys(name for source, name in _DEVICES.items() if source in known))
-
-    def boot_device(self, node: Mapping[str, Any]) -> dict[str, Any]:
-        """See ``base.Driver``."""
-        with self._bmc(node) as bmc:
-            boot = inner(bmc.document(), 'Boot')
-        enabled = text(boot, 'BootSourceOverrideEnabled')
-        if enabled not in _PERSISTENT:
-            return {'boot_device': None, 'persistent': None}
-        source = _DEVICES.get(text(boot, 'BootSourceOverrideTarget'))
-        return {'boot_device': source, 'persistent': _PERSISTENT[enabled]}
-
-    def set_boot_device(self, node: Mapping[str, Any], device: str, persistent: bool) -> None:
-        """See ``base.Driver``."""
-        with self._bmc(node) as bmc:
-            known = bmc.boot_sources()
-            usable = [source for source, name in _DEVICES.items() if name == device and source in known]
-            if not usable:
-                raise Failure(f'The BMC cannot boot from "{device}".')
-            bmc.set_boot_source(usable[0], 'Continuous' if persistent else 'Once')
-
     def _check_erasure(self, node: Mapping[str, Any]) -> None:
         if steps.is_cleaned(self.conf.deploy, node):
             raise base.WorkRefused(_NO_ERASURE)
-
-    def _connect(self, node: Mapping[str, Any]) -> contextlib.AbstractContextManager[Bmc]:
-        """Log in to the BMC of a node."""
-        options = self.conf.redfish
-        limits = (options.timeout, options.system_timeout, options.allow_local_addresses)
-        return bmcs.connect(bmcs.access(node['driver_info']), *limits)
-
-    @contextlib.contextmanager
-    def _bmc(self, node: Mapping[str, Any]) -> Iterator[Bmc]:
-        """Log in to the BMC of a node. Turn its failures into those of drivers."""
-        try:
-            with self._connect(node) as bmc:
-                yield bmc
-        except (Failure, Unreadable) as error:
-            raise base.WorkFailed(str(error)) from None
 
 
 def _boots_images(node: Mapping[str, Any]) -> bool:

@@ -26,6 +26,10 @@ class Failure(Exception):
     """A BMC that cannot be used, or that refuses a change. The text is a sentence, without passwords."""
 
 
+class Unknown(Failure):
+    """A change that a BMC, or its machine, does not know. Nothing was changed."""
+
+
 class Refused(Failure):
     """A BMC that must not be asked again: it refuses the password, which locks accounts, or cannot be trusted."""
 
@@ -183,13 +187,14 @@ class Bmc:
     def reset(self, *kinds: str) -> None:
         """Change the power state, by the first of some kinds of resets that the BMC knows.
 
-        :raises Failure: it knows none of them, or refuses it.
+        :raises Unknown: it knows none of them.
+        :raises Failure: it refuses it.
         """
         with self._sentences():
             system = self._system()
             known = {each.value for each in system.get_allowed_reset_system_values()}
             if not (usable := [kind for kind in kinds if kind in known]):
-                raise Failure(f'The BMC does not know {" or ".join(kinds)}. It knows: {", ".join(sorted(known))}.')
+                raise Unknown(f'The BMC does not know {" or ".join(kinds)}. It knows: {", ".join(sorted(known))}.')
             system.reset_system(sushy.ResetType(usable[0]))
 
     def boot_sources(self) -> list[str]:
@@ -211,6 +216,11 @@ class Bmc:
                 mode=sushy.BootSourceOverrideMode(mode) if mode else None,
             )
 
+    def set_boot_mode(self, mode: str) -> None:
+        """Set the boot mode of the System: ``UEFI`` or ``Legacy``. Raise as ``set_boot_source`` does."""
+        with self._sentences():
+            self._system().set_system_boot_options(mode=sushy.BootSourceOverrideMode(mode))
+
     def insert_medium(self, path: str, url: str) -> None:
         """Begin to insert an image into a virtual medium. Some BMCs take a while after that.
 
@@ -228,7 +238,8 @@ class Bmc:
     def patch(self, path: str, changes: Mapping[str, Any]) -> None:
         """Change the document of a path. Raise as ``insert_medium`` does."""
         with self._sentences():
-            self._connector.patch(path, data=dict(changes))
+            # Some BMCs refuse a change without the ETag of the document.
+            self._connector.patch(path, data=dict(changes), etag=self._get(path).headers.get('ETag'))
 
     def _medium(self, path: str) -> VirtualMedia:
         return _VirtualMedia(self._root._conn, path, redfish_version=self._root.redfish_version, root=self._root)
