@@ -1,8 +1,8 @@
 """The versions of the Bare Metal API, their negotiation, and what each of them changes.
 
-The resources that are served support all versions up to MAXIMUM. Not served are boot_mode, secure_boot and raid below a
-node's states, consoles, events, heartbeats and lookup, indicators, NMIs, vendor passthru and virtual media
-(``v1.unserved``). BIOS settings and firmware are served as empty lists, of simulated nodes only.
+The resources that are served support all versions up to MAXIMUM. Not served are raid below a node's states, consoles,
+events, heartbeats and lookup, and vendor passthru (``v1.unserved``). BIOS settings and firmware are served as empty
+lists, of simulated nodes only.
 
 =====  ============================================================================
 1.1    nodes: create, list, show, change, delete; maintenance; boot devices; drivers
@@ -33,7 +33,7 @@ node's states, consoles, events, heartbeats and lookup, indicators, NMIs, vendor
 1.26   mode and properties of portgroups
 1.27   soft rebooting, soft power off, and a timeout for power
 1.28   VIFs
-1.29   injecting an NMI (not served)
+1.29   injecting an NMI
 1.30   the kinds of drivers: ``type`` and ``detail`` of /v1/drivers
 1.31   boot, console, deploy, inspect, management, power, raid and vendor interface
 1.32   volume connectors and targets
@@ -68,7 +68,7 @@ node's states, consoles, events, heartbeats and lookup, indicators, NMIs, vendor
 1.60   owner of an allocation, and the filter
 1.61   retired, retired_reason, and the filter
 1.62   agent tokens (not served)
-1.63   indicators (not served)
+1.63   indicators (at every version)
 1.64   network_type in local_link_connection of ports
 1.65   lessee, and the filter
 1.66   network_data
@@ -81,7 +81,7 @@ node's states, consoles, events, heartbeats and lookup, indicators, NMIs, vendor
 1.73   the verbs deploy and undeploy
 1.74   the registry of BIOS settings (not served)
 1.75   boot_mode, secure_boot
-1.76   changing boot_mode and secure_boot (not served)
+1.76   changing boot_mode and secure_boot
 1.77   ``fields`` of drivers
 1.78   history of a node
 1.79   allocations prefer a node of their name (done at all versions)
@@ -94,11 +94,11 @@ node's states, consoles, events, heartbeats and lookup, indicators, NMIs, vendor
 1.86   firmware_interface, firmware
 1.87   the verb service, with service_steps; service_step
 1.88   name of ports
-1.89   attaching virtual media (not served)
+1.89   attaching virtual media
 1.90   OVN VTEP switches in local_link_connection of ports (until 1.104)
 1.91   ``.json`` at the end of a path is a part of the name
 1.92   runbooks
-1.93   virtual media that is attached (not served)
+1.93   virtual media that is attached
 1.94   ``node_ident`` of a new port: the node, by its name
 1.95   disable_power_off
 1.96   inspection rules

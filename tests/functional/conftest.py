@@ -197,6 +197,8 @@ def ask(access_template, access_app):
         'capacity_reservation_ident': personas.PROMISE,
         'driver_name': 'fake-hardware',
         'setting': 'boot',
+        'indicator': 'led@system',
+        'indicator_name': 'led',
         'uuid': PROVIDER,
         'consumer_uuid': CONSUMER,
         'resource_class': 'DISK_GB',
@@ -215,7 +217,9 @@ def ask(access_template, access_app):
     def send(persona, route, document=None):
         method, _, address = route.partition(' ')
         prepare(route)
-        return Client(app).ask(method, address.format(**in_path), document, headers=versioned(persona))
+        # A path names an indicator as led@system, or as system/led.
+        values = in_path | ({'indicator': 'system'} if '{indicator}/' in address else {})
+        return Client(app).ask(method, address.format(**values), document, headers=versioned(persona))
 
     send.app, send.in_path, send.headers, send.prepare = app, in_path, versioned, prepare
     return send

@@ -297,6 +297,7 @@ def sampled(client):
     client.ask('PUT', path, samples.BOOT_DEVICE)
     yield 'boot-device', client.get(path)
     yield 'boot-devices-supported', client.get(f'{path}/supported')
+    yield from _sampled_management(client)
     yield from inspection_samples.sampled(client)
     yield from _sampled_records(client)
     yield 'node-provision-request', samples.PROVISION
@@ -331,3 +332,15 @@ def sampled(client):
     yield from _sampled_history(client)
     yield from _sampled_node_allocations(client)
     yield 'failure', client.ask('PUT', '/v1/nodes/rack1-1/traits/HW_CPU_X86_VMXX').json
+
+
+def _sampled_management(client):
+    path = '/v1/nodes/rack1-1/management/indicators'
+    yield 'indicators-list', client.get(path)
+    yield 'indicator-put-request', samples.INDICATOR
+    client.ask('PUT', f'{path}/led@system', samples.INDICATOR)
+    yield 'indicator-show', client.get(f'{path}/led@system')
+    yield 'vmedia-attach-request', samples.MEDIUM
+    client.ask('POST', '/v1/nodes/rack1-1/vmedia', samples.MEDIUM)
+    yield 'vmedia-list', client.get('/v1/nodes/rack1-1/vmedia')
+    client.ask('DELETE', '/v1/nodes/rack1-1/vmedia')

@@ -11,6 +11,8 @@ NODE = {
 }
 TRAITS = {'traits': ['CUSTOM_GOLD', 'HW_CPU_X86_VMX']}
 BOOT_DEVICE = {'boot_device': 'pxe', 'persistent': True}
+INDICATOR = {'state': 'blinking'}
+MEDIUM = {'device_type': 'cdrom', 'image_url': 'https://images.example/rescue.iso'}
 FIRMWARE = {
     'inventory': {'system_vendor': {'manufacturer': 'Dell Inc.', 'product_name': 'PowerEdge R750'}},
     'plugin_data': {'redfish': {'firmware': [{'name': 'BIOS', 'version': '2.19.1'}]}},

@@ -97,20 +97,24 @@ class IndicatorsController(Resource):
         return _listed(context, node_ident, management.ask(context, node_ident, 'indicators'))
 
     @expose('baremetal:node:get_indicator_state', IndicatorState, of=access.node, or_returns=Indicators)
-    def get_one(self, context: Context, node_ident: str, indicator: str, name: str | None = None, /) -> dict[str, Any]:
-        if name is None and '@' not in indicator:
+    def get_one(
+        self, context: Context, node_ident: str, indicator: str, indicator_name: str | None = None, /
+    ) -> dict[str, Any]:
+        if indicator_name is None and '@' not in indicator:
             known = management.ask(context, node_ident, 'indicators', indicator)
             if indicator not in known:
                 raise failures.InvalidInput(reason=f'Invalid component {indicator} specified.')
             return _listed(context, node_ident, known)
-        return {'state': management.ask_unlocked(context, node_ident, 'indicator', *_place(indicator, name))}
+        return {'state': management.ask_unlocked(context, node_ident, 'indicator', *_place(indicator, indicator_name))}
 
     @expose('baremetal:node:set_indicator_state', of=access.node, body=Body(IndicatorState, optional=True))
-    def put(self, context: Context, node_ident: str, indicator: str, name: str | None = None, /, *, body: Any) -> None:
+    def put(
+        self, context: Context, node_ident: str, indicator: str, indicator_name: str | None = None, /, *, body: Any
+    ) -> None:
         preconditions.refuse(context)
         if body is None or not body.state:
             raise failures.InvalidInput(reason='Missing mandatory parameter: state')
-        management.perform(context, node_ident, 'set_indicator', *_place(indicator, name), body.state)
+        management.perform(context, node_ident, 'set_indicator', *_place(indicator, indicator_name), body.state)
 
 
 class NodeManagementController(Resource):

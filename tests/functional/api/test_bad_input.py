@@ -28,6 +28,7 @@ ARGUMENTS = (
     'detail',
     'node',
     'type',
+    'device_types',
     'reason',
     'trait',
     'at',

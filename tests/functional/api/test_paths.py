@@ -56,6 +56,8 @@ def paths(client):
         'mirror': 'berlin',
         'event_uuid': client.get('/v1/nodes/one/history')['history'][0]['uuid'],
         'setting': 'boot',
+        'indicator': 'led@system',
+        'indicator_name': 'led',
         'trait': 'CUSTOM_A',
     }
 

@@ -248,8 +248,9 @@ def test_indicators(client):
         ('led-0@chassis', 'chassis', True, ['off', 'on']),
         ('led@system', 'system', False, ['blinking', 'off', 'on']),
     ]
-    links = [each['href'] for each in listed[1]['links']]
-    assert [href.partition('/v1')[1:] for href in links][0] == ('/v1', f'{path.removeprefix("/v1")}/led@system')
+    links = {each['rel']: each['href'] for each in listed[1]['links']}
+    assert links['self'].endswith(f'{path}/led@system')
+    assert links['bookmark'].endswith(f'{path.removeprefix("/v1")}/led@system')
     assert client.get(f'{path}/system') == {'indicators': listed[1:]}
     # As in Ironic, name@component. In its documentation, component/name.
     for name in ('led@system', 'system/led'):
