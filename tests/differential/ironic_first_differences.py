@@ -111,7 +111,7 @@ ROWS = [
     ),
     ('A node that does not exist has no volumes', status(200, 404, '/volume$')),
     (
-        'boot_mode and secure_boot are what the hardware reports: nobody sets them',
+        'boot_mode and secure_boot are set below the states of a node, not with its creation',
         status(201, 400, 'POST /v1/nodes', 'Unknown fields: (boot_mode|secure_boot)'),
     ),
     (

@@ -192,18 +192,6 @@ def test_baremetal_from_enroll_to_active(baremetal, server):
     baremetal('node', 'delete', 'one')
 
 
-def test_boot_device(baremetal, sdk):
-    baremetal('node', 'create', '--driver', 'fake-hardware', '--uuid', UUID, '--name', 'one')
-    show = ('node', 'boot', 'device', 'show', 'one', '-f', 'json')
-    baremetal('node', 'boot', 'device', 'set', 'one', 'pxe', '--persistent')
-    assert baremetal(*show) == {'boot_device': 'pxe', 'persistent': True}
-    assert baremetal(*show, '--supported') == {'supported_boot_devices': 'pxe'}
-    assert 'Invalid boot device disk specified.' in baremetal('node', 'boot', 'device', 'set', 'one', 'disk', ok=False)
-    sdk.set_node_boot_device(UUID, 'pxe')
-    assert sdk.get_node_boot_device(UUID) == {'boot_device': 'pxe', 'persistent': False}
-    assert sdk.get_node_supported_boot_devices(UUID) == {'supported_boot_devices': ['pxe']}
-
-
 def _get(server, path):
     request = urllib.request.Request(server.base + path, headers={'X-OpenStack-Ironic-API-Version': 'latest'})
     with urllib.request.urlopen(request, timeout=30) as response:
