@@ -14,8 +14,6 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ironic_traits.deploy import lldp_names
-
 #: Maximum length of the value of a TLV, in bytes.
 _MAX_LENGTH = 511
 _CHASSIS_ID, _ORGANIZATION = 1, 127
@@ -26,6 +24,42 @@ _LISTS = (
     'switch_mgmt_addresses', 'switch_port_protocol_vlan_ids', 'switch_port_vlans', 'switch_protocol_identities',
 )  # fmt: skip
 _LINK = {'switch_chassis_id': 'switch_id', 'switch_port_id': 'port_id', 'switch_system_name': 'switch_info'}
+
+#: Bits of the system capabilities (IEEE 802.1AB-2016, table 8-4), in the order of Ironic: (bit, name).
+_CAPABILITIES = (
+    (1, 'Repeater'),
+    (2, 'Bridge'),
+    (3, 'WLAN'),
+    (4, 'Router'),
+    (5, 'Telephone'),
+    (6, 'DOCSIS cable device'),
+    (7, 'Station only'),
+    (8, 'C-Vlan'),
+    (9, 'S-Vlan'),
+    (10, 'TPMR'),
+)
+
+#: What a port can negotiate, from the highest bit but one to the lowest (RFC 4836, IANAifMauAutoNegCapBits 1 to 15).
+_PHYSICAL_CAPABILITIES = (
+    '10BASE-T hdx', '10BASE-T fdx', '10BASE-T4', '100BASE-TX hdx', '100BASE-TX fdx',
+    '100BASE-T2 hdx', '100BASE-T2 fdx', 'PAUSE fdx', 'Asym PAUSE fdx', 'Sym PAUSE fdx', 'Asym and Sym PAUSE fdx',
+    '1000BASE-X hdx', '1000BASE-X fdx', '1000BASE-T hdx', '1000BASE-T fdx',
+)  # fmt: skip
+
+#: Types of medium attachment units, from 0 (RFC 4836, dot3MauType).
+_MAU_TYPES = (
+    'Unknown', 'AUI', '10BASE-5', 'FOIRL', '10BASE-2', '10BASE-T duplex mode unknown', '10BASE-FP', '10BASE-FB',
+    '10BASE-FL duplex mode unknown', '10BROAD36', '10BASE-T half duplex', '10BASE-T full duplex',
+    '10BASE-FL half duplex', '10BASE-FL full duplex', '100 BASE-T4',
+    '100BASE-TX half duplex', '100BASE-TX full duplex', '100BASE-FX half duplex', '100BASE-FX full duplex',
+    '100BASE-T2 half duplex', '100BASE-T2 full duplex', '1000BASE-X half duplex', '1000BASE-X full duplex',
+    '1000BASE-LX half duplex', '1000BASE-LX full duplex', '1000BASE-SX half duplex', '1000BASE-SX full duplex',
+    '1000BASE-CX half duplex', '1000BASE-CX full duplex', '1000BASE-T half duplex', '1000BASE-T full duplex',
+    '10GBASE-X', '10GBASE-LX4', '10GBASE-R', '10GBASE-ER', '10GBASE-LR', '10GBASE-SR',
+    '10GBASE-W', '10GBASE-EW', '10GBASE-LW', '10GBASE-SW', '10GBASE-CX4', '2BASE-TL', '10PASS-TS',
+    '100BASE-BX10D', '100BASE-BX10U', '100BASE-LX10', '1000BASE-BX10D', '1000BASE-BX10U', '1000BASE-LX10',
+    '1000BASE-PX10D', '1000BASE-PX10U', '1000BASE-PX20D', '1000BASE-PX20U',
+)  # fmt: skip
 
 Values = dict[str, Any]
 
@@ -128,7 +162,7 @@ def _number(name: str) -> Callable[[bytes], Values]:
 
 def _capabilities(data: bytes) -> Values:
     supported, enabled = (
-        [name for bit, name in lldp_names.CAPABILITIES if bits >> bit & 1] for bits in struct.unpack('!HH', data)
+        [name for bit, name in _CAPABILITIES if bits >> bit & 1] for bits in struct.unpack('!HH', data)
     )
     return {'switch_capabilities_support': supported, 'switch_capabilities_enabled': enabled}
 
@@ -156,12 +190,12 @@ def _aggregation(data: bytes) -> Values:
 
 def _negotiation(data: bytes) -> Values:
     status, bits, mau_type = struct.unpack('!BHH', data)
-    names = [name for bit, name in enumerate(reversed(lldp_names.PHYSICAL_CAPABILITIES)) if bits >> bit & 1]
+    names = [name for bit, name in enumerate(reversed(_PHYSICAL_CAPABILITIES)) if bits >> bit & 1]
     return {
         'switch_port_autonegotiation_enabled': bool(status & 2),
         'switch_port_autonegotiation_support': bool(status & 1),
         'switch_port_physical_capabilities': sorted(names),
-        'switch_port_mau_type': lldp_names.MAU_TYPES[mau_type],
+        'switch_port_mau_type': _MAU_TYPES[mau_type],
     }
 
 
