@@ -107,7 +107,7 @@ class RedfishManagement(base.Driver):
 
     def attach_media(self, node: Mapping[str, Any], device: str, url: str) -> None:
         """See ``Management``."""
-        with self._bmc(node) as bmc:
+        with self._asked(node) as bmc:
             virtual_media.insert(bmc, device, url)
 
     def detach_media(self, node: Mapping[str, Any], devices: Collection[str]) -> None:

@@ -26,12 +26,12 @@ class Failure(Exception):
     """A BMC that cannot be used, or that refuses a change. The text is a sentence, without passwords."""
 
 
-class Unknown(Failure):
-    """A change that a BMC, or its machine, does not know. Nothing was changed."""
-
-
 class Refused(Failure):
-    """A BMC that must not be asked again: it refuses the password, which locks accounts, or cannot be trusted."""
+    """A BMC that must not be asked again, such as one that refuses the password: that locks accounts."""
+
+
+class Unknown(Refused):
+    """A change that a BMC, or its machine, does not know. Nothing was changed."""
 
 
 class _SessionOrBasic(auth.SessionOrBasicAuth):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from ironic_traits.redfish.bmcs import Bmc, Failure, Refused
+from ironic_traits.redfish.bmcs import Bmc, Failure, Unknown
 from ironic_traits.redfish.machines import systems
 from ironic_traits.redfish.trees import ROOT, Reader, inner, text
 
@@ -82,11 +82,11 @@ class _Media:
     def of(self, device: str) -> list[Medium]:
         """Return those that can be a device.
 
-        :raises Refused: there are none.
+        :raises Unknown: there are none.
         """
         found = [each for each in self.media if each.is_a(device)]
         if not found:
-            raise Refused(f'The BMC has no virtual {device}.')
+            raise Unknown(f'The BMC has no virtual {device}.')
         return found
 
 
@@ -112,7 +112,7 @@ def insert(bmc: Bmc, device: str, url: str) -> None:
 
 
 def check(bmc: Bmc, devices: Collection[str]) -> None:
-    """Raise Refused unless a BMC has a medium for each of some devices at the same time.
+    """Raise Unknown unless a BMC has a medium for each of some devices at the same time.
 
     :param devices: keys of ``KINDS``.
     :raises Failure: the media cannot be read.
@@ -120,7 +120,7 @@ def check(bmc: Bmc, devices: Collection[str]) -> None:
     found = _read(bmc)
     paths = {medium.path for device in devices for medium in found.of(device)}
     if len(paths) < len(devices):
-        raise Refused(f'The BMC has only one virtual medium for {" and ".join(devices)}.')
+        raise Unknown(f'The BMC has only one virtual medium for {" and ".join(devices)}.')
 
 
 def eject(bmc: Bmc, devices: Collection[str] | None = None) -> None:
@@ -147,7 +147,7 @@ def boot_once(bmc: Bmc, boot_mode: str) -> None:
     known = bmc.boot_sources()
     usable = [source for source in found.quirk.sources if source in known]
     if not usable:
-        raise Failure('The BMC cannot boot from a virtual CD.')
+        raise Unknown('The BMC cannot boot from a virtual CD.')
     # A BMC that shows no mode refuses to change it.
     shows_mode = any(text(boot, 'BootSourceOverrideMode') for boot in _overrides(bmc))
     bmc.set_boot_source(usable[0], 'Once', MODES.get(boot_mode, '') if shows_mode else '')

@@ -192,4 +192,4 @@ def test_virtual_media(ask, bmc):
     assert ask('DELETE', '/vmedia?device_types=cdrom') == (204, b'')
     assert ask('GET', '/vmedia') == (200, [cd, usb])
     status, text = ask('POST', '/vmedia', ISO | {'device_type': 'floppy'})
-    assert (status, text) == (502, 'The BMC has no virtual floppy.')
+    assert (status, text) == (400, 'The BMC has no virtual floppy.')
