@@ -33,6 +33,9 @@ def url(text: str) -> str:
         parts = urllib.parse.urlsplit(text)
     except ValueError:
         return MASK
+    if '@' in text and '@' not in parts.netloc:
+        # Such as a path of a file server.
+        return MASK
     user, at, host = parts.netloc.rpartition('@')
     masked_parts = parts._replace(
         netloc=f'{MASK if user else ""}{at}{host}',

@@ -53,6 +53,7 @@ SLOW = (
     'test_bmc_commands',
     'test_redfish_odd_documents',
     'test_bmc_guide',
+    'test_boot_guide',
     'test_zipapp',
     'test_release',
     *BROWSER,

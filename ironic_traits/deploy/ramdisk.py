@@ -16,8 +16,8 @@ from oslo_utils import uuidutils
 from ironic_traits.deploy import base, redfish_power, states
 from ironic_traits.deploy.steps import Step, label
 from ironic_traits.redfish import boot_images, virtual_media
-from ironic_traits.redfish.bmcs import Bmc, Failure, Refused
-from ironic_traits.redfish.trees import Unreadable
+from ironic_traits.redfish.bmcs import Bmc, Failure, Refused, Unknown
+from ironic_traits.redfish.trees import Unreadable, text
 
 LOG = logging.getLogger(__name__)
 
@@ -29,6 +29,7 @@ STEPS = tuple(
 )
 #: Maximum number of looks at a BMC in one step. Every fifth one also does what is left to do.
 _LOOKS, _TURN = 25, 5
+_HINT = ' To undeploy the node without its BMC, set maintenance, and then deploy_interface to noop.'
 #: Seconds between two looks: of the first ten, and of the others.
 _SOON, _LATER = 2, 10
 
@@ -45,14 +46,15 @@ def problems(node: Mapping[str, Any], has_glance: bool) -> dict[str, str]:
     if has_glance and not info.get('boot_iso') and uuidutils.is_uuid_like(info.get('image_source')):
         return {}
     try:
-        _check_instance(info, node['configdrive'])
+        _check_instance(node)
     except boot_images.BadImage as error:
         return {'boot': str(error)}
     return {}
 
 
-def _check_instance(instance_info: Mapping[str, Any], configdrive: str | None) -> None:
+def _check_instance(node: Mapping[str, Any]) -> None:
     """Raise BadImage if an instance asks for something that cannot be done."""
+    instance_info, configdrive, mode = node['instance_info'], node['configdrive'], _boot_mode(node)
     if not instance_info.get('boot_iso'):
         raise boot_images.BadImage('boot_iso is missing in instance_info: the URL of the ISO image to boot.')
     boot_images.check_url('boot_iso in instance_info', instance_info['boot_iso'])
@@ -63,6 +65,10 @@ def _check_instance(instance_info: Mapping[str, Any], configdrive: str | None) -
         )
     if configdrive is not None:
         boot_images.check_url('The config drive', configdrive)
+    if mode and mode not in virtual_media.MODES:
+        raise boot_images.BadImage(
+            f'The boot mode in the capabilities must be one of: {", ".join(virtual_media.MODES)}.'
+        )
 
 
 def work(
@@ -78,21 +84,23 @@ def work(
     if name not in _WORK:
         raise base.WorkFailed(f'The hardware type redfish has no deploy step "{name}".')
     if name == 'deploy.deploy' and not task.phase:
+        # In a phase of its own, because the server of the image may take as long as the BMC.
         _check_images(task.node, options)
+        return base.Later(0)
     try:
         with connect() as bmc:
             return _WORK[name](task, bmc)
     except (Failure, Unreadable) as error:
-        if isinstance(error, Refused) or task.phase >= _LOOKS:
-            raise base.WorkFailed(str(error)) from None
+        if isinstance(error, Refused) or _looks(task) >= _LOOKS:
+            raise base.WorkFailed(f'{error}{_HINT if task.action == "undeploy" else ""}') from None
         LOG.info('Node %s: %s: looks again later: %s', task.node['uuid'], name, error)
-    return base.Later(_SOON if task.phase < 10 else _LATER)
+    return base.Later(_SOON if _looks(task) < 10 else _LATER)
 
 
 def _check_images(node: Mapping[str, Any], options: cfg.ConfigOpts.GroupAttr) -> None:
     """Raise WorkFailed before the machine is touched, if an image cannot be booted."""
     try:
-        _check_instance(node['instance_info'], node['configdrive'])
+        _check_instance(node)
         boot_images.check(node['instance_info']['boot_iso'], options.timeout, options.allow_local_addresses)
     except boot_images.BadImage as error:
         raise base.WorkFailed(str(error)) from None
@@ -106,10 +114,15 @@ def _stop(task: base.Task, bmc: Bmc) -> base.Done:
         if _is_turn(task):
             bmc.reset('ForceOff')
         raise Failure('The machine does not power off.')
-    if _is_turn(task):
-        virtual_media.eject(bmc, _devices(task))
-    if _inserted(task, bmc):
-        raise Failure('The BMC does not eject the image of a virtual medium.')
+    try:
+        if _is_turn(task):
+            virtual_media.eject(bmc, _devices(task))
+        if _inserted(task, bmc):
+            raise Failure('The BMC does not eject the image of a virtual medium.')
+    except Unknown:
+        # A machine without media of its own has booted none.
+        if task.step:
+            raise
     return base.Done(power_state=None if task.node['disable_power_off'] else states.POWER_OFF)
 
 
@@ -124,20 +137,29 @@ def _insert(task: base.Task, bmc: Bmc) -> base.Done:
     return base.Done()
 
 
-def _start(task: base.Task, bmc: Bmc) -> base.Done:
+def _start(task: base.Task, bmc: Bmc) -> base.Done | base.Later:
     """Power the machine on, or restart it if it cannot be powered off, and let it boot from the virtual CD."""
-    is_on = redfish_power.shown(bmc.document()) == states.POWER_ON
-    restarts = task.node['disable_power_off']
-    if restarts or (_is_turn(task) and not is_on):
+    system, restarts = bmc.document(), task.node['disable_power_off']
+    is_on = redfish_power.shown(system) == states.POWER_ON
+    if not task.phase:
+        if is_on and not restarts:
+            raise base.WorkFailed('The machine was powered on during the deploy.')
+        # In a phase of its own: a machine that is on after this one has booted the image.
+        virtual_media.boot_once(bmc, _boot_mode(task.node))
+        return base.Later(0)
+    if _is_turn(task) and (restarts or not is_on) and text(system, 'PowerState') != 'PoweringOn':
         virtual_media.boot_once(bmc, _boot_mode(task.node))
         bmc.reset(*(('ForceRestart', 'PowerCycle') if is_on else ('On', 'ForceOn')))
-    if not (is_on or restarts):
+        is_on = restarts
+    if not is_on:
         raise Failure('The machine does not power on.')
     return base.Done(power_state=states.POWER_ON)
 
 
 def _devices(task: base.Task) -> tuple[str, ...]:
-    """Return the devices of the images. Without a config drive, disks are left alone: one may have drivers."""
+    """Return the devices of the images. A deploy without a config drive leaves disks alone: one may have drivers."""
+    if not task.step:
+        return tuple(virtual_media.KINDS)
     return ('cdrom', 'disk') if task.node['configdrive'] is not None else ('cdrom',)
 
 
@@ -151,15 +173,21 @@ def _boot_mode(node: Mapping[str, Any]) -> str:
     own, pairs = node['instance_info'].get('capabilities'), str(node['properties'].get('capabilities') or '')
     try:
         asked = json.loads(own) if isinstance(own, str) else own
-    except ValueError:
+    except (ValueError, RecursionError):
         asked = None
     mode = asked.get('boot_mode') if isinstance(asked, dict) else None
-    known = dict(pair.split(':', 1) for pair in pairs.split(',') if ':' in pair)
-    return str(mode or known.get('boot_mode') or '')
+    known = {name.strip(): value for name, _, value in (pair.partition(':') for pair in pairs.split(','))}
+    return str(mode or known.get('boot_mode') or '').strip().lower()
+
+
+def _looks(task: base.Task) -> int:
+    """Return how often the step has looked at the BMC. Two steps prepare something in their first phase."""
+    return task.phase - (task.step is not None and task.step['step'] in ('deploy', 'boot_instance'))
 
 
 def _is_turn(task: base.Task) -> bool:
-    return task.phase % _TURN == 0
+    """Whether it is time to do what is left to do, and not only to look."""
+    return _looks(task) % _TURN == 0
 
 
 #: {step of a deploy, or action: how it is performed}.

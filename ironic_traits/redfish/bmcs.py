@@ -4,6 +4,7 @@ import base64
 import contextlib
 import dataclasses
 import json
+import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -16,6 +17,7 @@ from sushy.resources import base
 from sushy.resources.manager.virtual_media import VirtualMedia
 from sushy.resources.system.system import System
 
+from ironic_traits import masks
 from ironic_traits.redfish import addresses
 from ironic_traits.redfish.addresses import BadAddress
 from ironic_traits.redfish.connections import Connector, Limits, Stopped
@@ -227,7 +229,10 @@ class Bmc:
         :param path: of the document of the medium.
         :raises Failure: the BMC refuses it.
         """
-        with self._sentences():
+        parts, quoted = urllib.parse.urlsplit(url), json.dumps(url)[1:-1]
+        # What the BMC repeats must not show a password or a token of the URL.
+        secrets = (url, quoted, parts.netloc.rpartition('@')[0], parts.password or '', parts.query)
+        with self._sentences(*(secrets if masks.url(url) != url else ())):
             self._medium(path).insert_media(url)
 
     def eject_medium(self, path: str) -> None:
@@ -247,8 +252,8 @@ class Bmc:
     def _system(self) -> System:
         return self._root.get_system(self.system)
 
-    def _sentences(self) -> contextlib.AbstractContextManager[None]:
-        return _sentences(self._connector, self._access)
+    def _sentences(self, *secrets: str) -> contextlib.AbstractContextManager[None]:
+        return _sentences(self._connector, self._access, *secrets)
 
 
 @contextlib.contextmanager
@@ -283,8 +288,8 @@ class _NoAuth(auth.BasicAuth):
 
 
 @contextlib.contextmanager
-def _sentences(connector: Connector, access: Access) -> Iterator[None]:
-    """Turn all errors of requests into a Failure, without what the BMC may repeat: the password and tokens."""
+def _sentences(connector: Connector, access: Access, *more: str) -> Iterator[None]:
+    """Turn all errors of requests into a Failure, without what the BMC may repeat: the password, tokens, and more."""
     try:
         yield
     except Failure:
@@ -294,7 +299,7 @@ def _sentences(connector: Connector, access: Access) -> Iterator[None]:
     except Exception as error:  # sushy raises many types of them for documents that it does not expect
         basic = base64.b64encode(f'{access.username}:{access.password}'.encode()).decode()
         quoted = json.dumps(access.password)[1:-1]
-        secrets = [each for each in (access.password, quoted, basic, connector.token) if each]
+        secrets = [each for each in (*more, access.password, quoted, basic, connector.token) if each]
         is_final = isinstance(error, exceptions.AccessError) or _is_untrusted(error)
         raise (Refused if is_final else Failure)(_sentence(error, secrets)) from None
 
@@ -308,7 +313,7 @@ def _sentence(error: Exception, secrets: Sequence[str]) -> str:
             words = words.replace(secret, '***')
         return printable(words)
 
-    if isinstance(error, exceptions.AccessError):
+    if isinstance(error, exceptions.AccessError) and error.status_code == HTTPStatus.UNAUTHORIZED:
         return f'The BMC refuses the user name or the password ({error.status_code}).'
     if isinstance(error, exceptions.HTTPError) and getattr(error, 'status_code', None):
         messages = [each.get('Message') for each in objects(error.extended_info)]

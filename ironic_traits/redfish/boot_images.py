@@ -61,5 +61,6 @@ def check(url: str, timeout: float, local: bool) -> None:
     size = response.headers.get('Content-Length', '')
     if response.status_code in _GONE:
         raise BadImage(f'The server of the image answers {response.status_code}.')
-    if response.ok and size.isdecimal() and int(size) < _LEAST:
+    # Some servers do not know the size, and answer 0.
+    if response.ok and size.isdecimal() and 0 < int(size[:20]) < _LEAST:
         raise BadImage(f'The image has {size} bytes, so it is no ISO image.')

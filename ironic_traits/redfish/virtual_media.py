@@ -1,13 +1,14 @@
 """Virtual media: images that a BMC fetches, and shows to its machine as drives."""
 
+import contextlib
 import dataclasses
 import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ironic_traits.redfish.bmcs import Bmc, Failure, Unknown
-from ironic_traits.redfish.machines import systems
-from ironic_traits.redfish.trees import ROOT, Reader, inner, text
+from ironic_traits.redfish.machines import own, systems
+from ironic_traits.redfish.trees import ROOT, Reader, Unreadable, inner, objects, text
 
 #: {device of Ironic: its media in Redfish}. Some BMCs have DVD drives only.
 KINDS = {'cdrom': ('CD', 'DVD'), 'disk': ('USBStick',), 'floppy': ('Floppy',)}
@@ -107,8 +108,9 @@ def insert(bmc: Bmc, device: str, url: str) -> None:
     free = [each for each in _read(bmc).of(device) if not each.inserted]
     if not free:
         raise Failure(f'Each virtual {device} is in use.')
-    # One that can be many things is left for others.
-    bmc.insert_medium(min(free, key=lambda medium: len(medium.kinds)).path, url)
+    # One that can be a disk, too, is left for the config drive.
+    chosen = min(free, key=lambda medium: (device != 'disk' and medium.is_a('disk'), len(medium.kinds)))
+    bmc.insert_medium(chosen.path, url)
 
 
 def check(bmc: Bmc, devices: Collection[str]) -> None:
@@ -163,7 +165,8 @@ def _overrides(bmc: Bmc) -> Iterator[Mapping[str, Any]]:
     system = bmc.document()
     yield inner(system, 'Boot')
     if later := text(inner(system, '@Redfish.Settings', 'SettingsObject'), '@odata.id'):
-        yield inner(bmc.get(later), 'Boot')
+        with contextlib.suppress(Unreadable):
+            yield inner(bmc.get(later), 'Boot')
 
 
 def _read(bmc: Bmc) -> _Media:
@@ -189,14 +192,22 @@ def _read(bmc: Bmc) -> _Media:
 
 def _holders(reader: Reader, path: str, system: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield path, system
+    reader.begin_part()
     managers = list(reader.members(inner(system, 'Links'), 'ManagedBy'))
     if not managers and len(systems(reader)) == 1:
         managers = list(reader.members(reader.get(ROOT), 'Managers'))
-    yield from managers
+    if reader.problems:
+        raise Failure(reader.problems[0])
+    for each, document in managers:
+        servers = {text(server, '@odata.id') for server in objects(inner(document, 'Links').get('ManagerForServers'))}
+        if len(servers.intersection(own(reader))) > 1:
+            raise Unknown('The virtual media of the BMC belong to several machines.')
+        yield each, document
 
 
 def _medium(path: str, document: Mapping[str, Any]) -> Medium:
-    kinds, inserted, image = document.get('MediaTypes'), document.get('Inserted'), text(document, 'Image', 'ImageName')
+    kinds, inserted = document.get('MediaTypes'), document.get('Inserted')
+    image = text(document, 'Image', 'ImageName') and str(document.get('Image') or document.get('ImageName'))
     return Medium(
         path,
         tuple(each for each in kinds if isinstance(each, str)) if isinstance(kinds, list) else (),

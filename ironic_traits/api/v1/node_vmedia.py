@@ -52,11 +52,13 @@ class NodeVmediaController(Resource):
     def post(self, context: Context, node_ident: str, /, *, body: Any) -> None:
         preconditions.refuse(context)
         try:
-            scheme = urllib.parse.urlsplit(body.image_url).scheme
+            parts = urllib.parse.urlsplit(body.image_url)
         except ValueError as error:
             raise failures.InvalidInput(reason=f'Invalid image_url: {error}') from error
-        if scheme not in _SCHEMES:
-            raise failures.InvalidInput(reason=f'Unsupported or missing URL scheme: {scheme}')
+        if parts.scheme not in _SCHEMES:
+            raise failures.InvalidInput(reason=f'Unsupported or missing URL scheme: {parts.scheme}')
+        if not parts.netloc or not body.image_url.isprintable() or ' ' in body.image_url:
+            raise failures.InvalidInput(reason='image_url must be a URL with a host, and without blanks.')
         management.perform(context, node_ident, 'attach_media', body.device_type, body.image_url)
 
     @expose(

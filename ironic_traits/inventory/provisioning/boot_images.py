@@ -16,14 +16,14 @@ def of_instance(context: Context, ident: str) -> Values:
     """Return what the image of an instance in Glance adds to its ``instance_info``.
 
     :returns: {'boot_iso': URL, 'original_image_source': uuid of the image}; {} if the instance names an ISO image
-        itself, the node does not boot one, or the service does not use Glance.
+        itself, or has that of its image already, the node does not boot one, or the service does not use Glance.
     :raises failures.InvalidInput: the image has no ISO image.
     :raises failures.GlanceUnavailable: Glance does not respond.
     """
     node = node_states.get(context, ident)
     driver, info = context.service.drivers.get(node['driver']), node['instance_info']
     image = info.get('image_source')
-    is_named = info.get('boot_iso') and not info.get('original_image_source')
+    is_named = info.get('boot_iso') and info.get('original_image_source') in (None, image)
     if not driver or driver.simulates or node['deploy_interface'] != 'ramdisk' or is_named:
         return {}
     if not context.conf.glance.endpoint_override or not uuidutils.is_uuid_like(image):

@@ -17,6 +17,9 @@ from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import change, take
 from ironic_traits.inventory.provisioning import node_states
 
+#: Changes that a deploy makes itself, also while it waits without the lock.
+_OF_STABLE_NODES = ('attach_media', 'detach_media')
+
 
 def ask(context: Context, ident: str, method: str, *arguments: Any) -> Any:
     """Return what a method of the driver of a node returns.
@@ -40,8 +43,11 @@ def ask_unlocked(context: Context, ident: str, method: str, *arguments: Any) -> 
 
 
 def perform(context: Context, ident: str, method: str, *arguments: Any) -> None:
-    """Let the driver of a node change something. Raise as ``ask_unlocked`` does."""
-    driver, node = _read_unlocked(context, ident)
+    """Let the driver of a node change something. Raise as ``ask_unlocked`` does.
+
+    :raises failures.InvalidState: the node is changing, and the change would be in the way.
+    """
+    driver, node = _read_unlocked(context, ident, is_stable=method in _OF_STABLE_NODES)
     _store(context, node['uuid'], _call(driver, node, method, *arguments))
 
 

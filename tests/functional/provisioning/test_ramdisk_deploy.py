@@ -141,6 +141,8 @@ def test_refused_boot_interface(client, bmc):
     ('/410/1000000', 'The server of the image answers 410.'),
     ('/200/1000', 'The image has 1000 bytes, so it is no ISO image.'),
     ('/200/1000000', None),
+    ('/200/0', None),
+    ('/200/' + '9' * 5000, None),
     ('/403/1000', None),
     ('/405/1000', None),
     ('/500/1000', None),
@@ -283,16 +285,45 @@ def test_a_bmc_that_takes_a_while(client, bmc, images):
     assert bmc.boots == [image]
 
 
-def test_media_of_the_manager(client, bmc, images):
-    """Older BMCs have them there."""
+def _move_media(bmc):
+    """Move the media to the Manager, where older BMCs have them."""
     del bmc.system['VirtualMedia']
     bmc.system['Links'] = {'ManagedBy': [to('/Managers/1')]}
     bmc.documents['/Managers/1'] = {'Id': '1', 'VirtualMedia': to('/Managers/1/VirtualMedia')}
     bmc.documents |= media('/Managers/1', Cd=['DVD'])
+
+
+def test_media_of_the_manager(client, bmc, images):
+    _move_media(bmc)
     uuid, image = available(client, bmc), f'{images}/200/1000000'
     assert change(client, uuid, 'active', image)['provision_state'] == 'active'
     assert bmc.media == {'/Managers/1/VirtualMedia/Cd': image}
     assert bmc.boots == [image]
+
+
+@pytest.mark.parametrize('verb', ['active', 'deleted'])
+def test_a_manager_that_fails_for_a_while(client, bmc, images, verb):
+    _move_media(bmc)
+    uuid, image = available(client, bmc), f'{images}/200/1000000'
+    if verb == 'deleted':
+        change(client, uuid, 'active', image)
+    _flaky(bmc, '/Managers/1', 12)
+    assert change(client, uuid, verb, image if verb == 'active' else None)['last_error'] is None
+    assert list(bmc.media.values()) == ([image] if verb == 'active' else [])
+
+
+def test_media_of_several_machines(client, bmc, images):
+    """They may show the image of another one."""
+    _move_media(bmc)
+    bmc.documents['/Systems']['Members'].append(to('/Systems/2'))
+    bmc.documents['/Systems/2'] = dict(bmc.system)
+    bmc.documents['/Managers/1']['Links'] = {'ManagerForServers': [to('/Systems/1'), to('/Systems/2')]}
+    uuid = available(client, bmc, driver_info=bmc.driver_info | {'redfish_system_id': '/redfish/v1/Systems/1'})
+    bmc.documents['/Managers/1/VirtualMedia/Cd'].update(Inserted=True, Image='http://other')
+    node = change(client, uuid, 'active', f'{images}/200/1000000')
+    assert node['last_error'].endswith('The virtual media of the BMC belong to several machines.')
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+    assert list(bmc.media.values()) == ['http://other']
 
 
 def test_media_without_actions(client, bmc, images):
@@ -320,11 +351,9 @@ def test_another_boot_source(client, bmc, images):
 
 def test_attributes_instead_of_a_boot_source(client, bmc, images):
     """Dell's older BMCs."""
-    del bmc.system['VirtualMedia']
-    bmc.system.update(Manufacturer='Dell Inc.', Links={'ManagedBy': [to('/Managers/1')]})
-    bmc.documents['/Managers/1'] = {'Id': '1', 'VirtualMedia': to('/Managers/1/VirtualMedia')}
+    _move_media(bmc)
+    bmc.system['Manufacturer'] = 'Dell Inc.'
     bmc.documents['/Managers/1/Attributes'] = {'Attributes': {'ServerBoot.1.BootOnce': 'Disabled'}}
-    bmc.documents |= media('/Managers/1', CD=['CD'])
     uuid = available(client, bmc)
     assert change(client, uuid, 'active', f'{images}/200/1000000')['provision_state'] == 'active'
     attributes = bmc.documents['/Managers/1/Attributes']['Attributes']
@@ -335,7 +364,8 @@ def test_attributes_instead_of_a_boot_source(client, bmc, images):
     (None, None, 'Legacy'),
     ({'boot_mode': 'uefi'}, None, 'UEFI'),
     ('{"boot_mode": "uefi"}', 'boot_mode:bios', 'UEFI'),
-    ('not JSON', 'cpu_vt:true,boot_mode:uefi', 'UEFI'),
+    ('not JSON', 'cpu_vt:true, boot_mode: UEFI', 'UEFI'),
+    ('[' * 9000, 'boot_mode:uefi', 'UEFI'),
     ({}, 'boot_mode:bios', 'Legacy'),
 ])  # fmt: skip
 def test_boot_mode(client, bmc, images, instance, node, mode):
@@ -346,12 +376,28 @@ def test_boot_mode(client, bmc, images, instance, node, mode):
     assert bmc.system['Boot']['BootSourceOverrideMode'] == mode
 
 
+def test_an_unknown_boot_mode(client, bmc):
+    info = {'boot_iso': 'http://10.0.0.9/a.iso', 'capabilities': {'boot_mode': 'efi'}}
+    uuid = available(client, bmc, instance_info=info)
+    shown = client.get(f'/v1/nodes/{uuid}/validate')['boot']
+    assert shown == {'result': False, 'reason': 'The boot mode in the capabilities must be one of: uefi, bios.'}
+
+
 def test_config_drive(client, bmc, images):
     uuid, image, drive = available(client, bmc), f'{images}/200/1000000', 'http://10.0.0.9/drive'
     assert change(client, uuid, 'active', image, configdrive=drive)['provision_state'] == 'active'
     assert bmc.media == {CD: image, '/Systems/1/VirtualMedia/Usb': drive}
     assert change(client, uuid, 'deleted')['provision_state'] == 'available'
     assert bmc.media == {}
+
+
+def test_a_medium_that_can_be_both(client, bmc, images):
+    """It is left for the config drive, if another one can be the CD."""
+    bmc.documents[CD]['MediaTypes'] = ['CD', 'USBStick']
+    bmc.documents['/Systems/1/VirtualMedia/Usb']['MediaTypes'] = ['CD', 'DVD']
+    uuid, image = available(client, bmc), f'{images}/200/1000000'
+    assert change(client, uuid, 'active', image, configdrive='http://10.0.0.9/a')['provision_state'] == 'active'
+    assert bmc.media == {CD: 'http://10.0.0.9/a', '/Systems/1/VirtualMedia/Usb': image}
 
 
 @pytest.mark.parametrize('kinds', [[], ['CD', 'USBStick']])
@@ -430,6 +476,92 @@ def test_undeploy_of_a_node_that_is_to_be_cleaned(client, bmc, images):
     assert change(client, uuid, 'deleted')['provision_state'] == 'available'
 
 
+def test_what_a_tenant_has_attached(client, bmc, images):
+    """It does not stay for the next one."""
+    uuid = available(client, bmc)
+    change(client, uuid, 'active', f'{images}/200/1000000')
+    body = {'device_type': 'disk', 'image_url': 'http://10.0.0.9/mine'}
+    assert client.ask('POST', f'/v1/nodes/{uuid}/vmedia', body, version='1.89').status_int == 204
+    assert len(bmc.media) == 2
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+    assert bmc.media == {}
+
+
+def test_media_that_are_attached_during_a_deploy(client, bmc, images):
+    bmc.answers[f'{CD}/Actions/VirtualMedia.InsertMedia'] = lambda handler: handler.answer(None, 202)
+    uuid = available(client, bmc)
+    change(client, uuid, 'active', f'{images}/200/1000000', times=3)
+    body = {'device_type': 'cdrom', 'image_url': 'http://10.0.0.9/other.iso'}
+    for method in ('POST', 'DELETE'):
+        response = client.ask(method, f'/v1/nodes/{uuid}/vmedia', body if method == 'POST' else None, version='1.89')
+        assert (response.status_int, 'wait call-back' in message(response)) == (409, True)
+
+
+def test_a_machine_that_is_powered_on_during_the_deploy(client, bmc, images):
+    """It has booted something else."""
+    uuid = available(client, bmc)
+    step = {'interface': 'power', 'step': 'power_on', 'args': {}, 'priority': 40}
+    node = change(client, uuid, 'active', f'{images}/200/1000000', deploy_steps=[step])
+    assert node['provision_state'] == 'deploy failed'
+    assert node['last_error'].endswith('The machine was powered on during the deploy.')
+
+
+def test_a_machine_that_powers_on_slowly(client, bmc, images):
+    """The boot source is not set again while the machine boots: it would boot the image twice."""
+    uuid, reset, looks = available(client, bmc), bmc.reset, []
+
+    def slow(kind):
+        reset(kind)
+        if kind == 'On':
+            bmc.system['PowerState'] = 'PoweringOn'
+
+    def interrupt(method, path, done):
+        if method == 'GET' and path == '/Systems/1' and bmc.system['PowerState'] == 'PoweringOn':
+            looks.append(path)
+            if len(looks) > 20:
+                bmc.system['PowerState'] = 'On'
+
+    bmc.reset, bmc.interrupt = slow, interrupt
+    assert change(client, uuid, 'active', f'{images}/200/1000000')['provision_state'] == 'active'
+    assert (len(bmc.boots), bmc.system['Boot']['BootSourceOverrideEnabled']) == (1, 'Disabled')
+
+
+def test_secrets_of_images_are_not_repeated(client, bmc, images):
+    uuid, host = available(client, bmc), images.removeprefix('http://')
+    image = f'http://me:pw-secret@{host}/200/1000000?token=tok-secret'
+    text = f'Cannot fetch {image}, of me:pw-secret, with token=tok-secret.'
+    path = f'{CD}/Actions/VirtualMedia.InsertMedia'
+    bmc.answers[path] = lambda handler: handler.answer({'error': {'message': text}}, 400)
+    node = change(client, uuid, 'active', image)
+    assert node['last_error'].endswith('Cannot fetch ***, of ***, with ***.')
+    response = client.ask(
+        'POST', f'/v1/nodes/{uuid}/vmedia', {'device_type': 'cdrom', 'image_url': image}, version='1.89'
+    )
+    assert (response.status_int, 'secret' in response.text) == (502, False)
+
+
+def test_a_missing_licence_is_not_a_wrong_password(client, bmc, images):
+    path = f'{CD}/Actions/VirtualMedia.InsertMedia'
+    bmc.answers[path] = lambda handler: handler.answer({'error': {'message': 'Not licensed.'}}, 403)
+    node = change(client, available(client, bmc), 'active', f'{images}/200/1000000')
+    assert node['last_error'].endswith('The BMC answers 403. Not licensed.')
+
+
+def test_a_bmc_that_refuses_to_eject(client, bmc, images):
+    """The node can be undeployed without it."""
+    uuid = available(client, bmc)
+    change(client, uuid, 'active', f'{images}/200/1000000')
+    bmc.answers['/Systems/1/VirtualMedia'] = lambda handler: handler.answer({'error': {}}, 403)
+    node = change(client, uuid, 'deleted')
+    assert node['provision_state'] == 'error'
+    assert node['last_error'].endswith('set maintenance, and then deploy_interface to noop.')
+    for patch in ('maintenance', True), ('deploy_interface', 'noop'), ('maintenance', False):
+        path, value = patch
+        response = client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': f'/{path}', 'value': value}])
+        assert response.status_int == 200, response.text
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+
+
 def test_steps_of_others(client, bmc, images):
     uuid = available(client, bmc)
     step = {'interface': 'deploy', 'step': 'write_image', 'args': {}, 'priority': 80}
@@ -448,8 +580,8 @@ def test_delete_in_the_middle(client, bmc, images):
     assert bmc.boots == [image]
 
 
-#: Changes of the BMC during a deploy: power off, eject, insert, boot source, power on.
-CHANGES = 5
+#: Changes of the BMC during a deploy: power off, eject, insert, boot source, boot source again, power on.
+CHANGES = 6
 
 
 @pytest.mark.parametrize('is_done', [False, True], ids=['before', 'after'])
