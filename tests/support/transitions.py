@@ -5,6 +5,7 @@ import time
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
+from ironic_traits.db.engine import retried
 from ironic_traits.deploy import states
 from ironic_traits.inventory.provisioning import transitions as carried
 
@@ -33,6 +34,7 @@ def until(client, uuid, names, seconds=30):
     raise TimeoutError(node)
 
 
+@retried
 def pass_time(app, seconds=LONG):
     """Move the times of all transitions back, as if some seconds had passed."""
     with app.service.write() as connection:

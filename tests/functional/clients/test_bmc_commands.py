@@ -87,7 +87,7 @@ def test_from_enroll_to_reserved(server):
         assert 'pxe' in cli.run(*baremetal, 'boot', 'device', 'show', 'one', '--supported')
         cli.run(*baremetal, 'provide', 'one', '--wait', '30')
         cli.run(server, 'baremetal', 'reservation', 'create', UUID, '--node', 'one')
-        assert 'does not deploy' in cli.run(*baremetal, 'deploy', 'one', code=1)
+        assert 'only lets a machine boot an ISO image' in cli.run(*baremetal, 'deploy', 'one', code=1)
 
 
 def test_a_power_state_that_changes_at_the_machine(server):
