@@ -117,7 +117,7 @@ def _stop(task: base.Task, bmc: Bmc) -> base.Done:
     try:
         if _is_turn(task):
             virtual_media.eject(bmc, _devices(task))
-        if _inserted(task, bmc):
+        if virtual_media.inserted(bmc, _devices(task)):
             raise Failure('The BMC does not eject the image of a virtual medium.')
     except Unknown:
         # A machine without media of its own has booted none.
@@ -129,10 +129,13 @@ def _stop(task: base.Task, bmc: Bmc) -> base.Done:
 def _insert(task: base.Task, bmc: Bmc) -> base.Done:
     """Insert the image, and the config drive into another medium."""
     images = (task.node['instance_info']['boot_iso'], task.node['configdrive'])
-    for number, (device, url) in enumerate(zip(_devices(task), images, strict=False), 1):
-        if _inserted(task, bmc) < number and _is_turn(task):
+    devices = _devices(task)
+    inserted = len(virtual_media.inserted(bmc, devices))
+    for number, (device, url) in enumerate(zip(devices, images, strict=False), 1):
+        if inserted < number and _is_turn(task):
             virtual_media.insert(bmc, device, url)
-        if _inserted(task, bmc) < number:
+            inserted = len(virtual_media.inserted(bmc, devices))
+        if inserted < number:
             raise Failure('The BMC does not insert the image into a virtual medium.')
     return base.Done()
 
@@ -161,11 +164,6 @@ def _devices(task: base.Task) -> tuple[str, ...]:
     if not task.step:
         return tuple(virtual_media.KINDS)
     return ('cdrom', 'disk') if task.node['configdrive'] is not None else ('cdrom',)
-
-
-def _inserted(task: base.Task, bmc: Bmc) -> int:
-    """Return how many media have an image, of those that can be one of the devices."""
-    return sum(each.inserted and any(map(each.is_a, _devices(task))) for each in virtual_media.listed(bmc))
 
 
 def _boot_mode(node: Mapping[str, Any]) -> str:

@@ -113,8 +113,7 @@ class RedfishManagement(base.Driver):
     def detach_media(self, node: Mapping[str, Any], devices: Collection[str]) -> None:
         """See ``Management``."""
         with self._bmc(node) as bmc:
-            if devices:
-                virtual_media.eject(bmc, devices)
+            virtual_media.eject(bmc, devices)
 
     @contextlib.contextmanager
     def _asked(self, node: Mapping[str, Any]) -> Iterator[Bmc]:

@@ -125,15 +125,22 @@ def check(bmc: Bmc, devices: Collection[str]) -> None:
         raise Unknown(f'The BMC has only one virtual medium for {" and ".join(devices)}.')
 
 
-def eject(bmc: Bmc, devices: Collection[str] | None = None) -> None:
+def inserted(bmc: Bmc, devices: Collection[str]) -> list[Medium]:
+    """Return the media that have an image, of those that can be one of some devices. Raise as ``listed`` does.
+
+    :param devices: keys of ``KINDS``.
+    """
+    return [medium for medium in listed(bmc) if medium.inserted and any(map(medium.is_a, devices))]
+
+
+def eject(bmc: Bmc, devices: Collection[str]) -> None:
     """Begin to eject the images of all media of some devices.
 
-    :param devices: keys of ``KINDS``; None for all.
+    :param devices: keys of ``KINDS``.
     :raises Failure: the BMC refuses it.
     """
-    for medium in listed(bmc):
-        if medium.inserted and any(medium.is_a(device) for device in devices or KINDS):
-            bmc.eject_medium(medium.path)
+    for medium in inserted(bmc, devices):
+        bmc.eject_medium(medium.path)
 
 
 def boot_once(bmc: Bmc, boot_mode: str) -> None:

@@ -63,28 +63,20 @@ def tree(**system):
     }
 
 
-def medium(path, *kinds, **properties):
-    """Return {path: document} of a virtual medium that is empty.
-
-    :param kinds: what it can be.
-    """
-    actions = {
-        f'#VirtualMedia.{name}': {'target': f'{V1}{path}/Actions/VirtualMedia.{name}'}
-        for name in ('InsertMedia', 'EjectMedia')
-    }
-    empty = {'Id': path.rpartition('/')[2], 'MediaTypes': list(kinds), 'Image': None, 'Inserted': False}
-    return {path: {**empty, 'Actions': actions, **properties}}
-
-
 def media(holder, **kinds):
-    """Return the documents of virtual media below a System or a Manager, to which it must link.
+    """Return the documents of empty virtual media below a System or a Manager, to which it must link.
 
-    :param kinds: {Id: kinds}.
+    :param kinds: {Id: what the medium can be}.
     """
-    paths = [f'{holder}/VirtualMedia/{name}' for name in kinds]
-    documents = {f'{holder}/VirtualMedia': {'Members': [to(path) for path in paths]}}
-    for path, each in zip(paths, kinds.values(), strict=True):
-        documents |= medium(path, *each)
+    path = f'{holder}/VirtualMedia'
+    documents = {path: {'Members': [to(f'{path}/{name}') for name in kinds]}}
+    for name, each in kinds.items():
+        target = f'{V1}{path}/{name}/Actions/VirtualMedia'
+        actions = {
+            f'#VirtualMedia.{action}': {'target': f'{target}.{action}'} for action in ('InsertMedia', 'EjectMedia')
+        }
+        empty = {'Id': name, 'MediaTypes': list(each), 'Image': None, 'Inserted': False}
+        documents[f'{path}/{name}'] = {**empty, 'Actions': actions}
     return documents
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.bmc_nodes import bmc_client, manageable
-from tests.support.bmc_server import SYSTEM, serving, tree
+from tests.support.bmc_server import media, serving, tree
 from tests.support.client import message
 from tests.support.redfish_trees import collection, to
 
@@ -26,23 +26,13 @@ def bmc():
         **collection('/Systems/1/Storage', **{'1': {'Drives': [to(DRIVE), to('/Drives/missing')]}}),
         DRIVE: {'Id': '2', 'IndicatorLED': 'Unknown'},
         SECURE: {'Id': 'SecureBoot', 'SecureBootEnable': False},
-        **collection(
-            '/Systems/1/VirtualMedia',
-            cd={'MediaTypes': ['CD', 'DVD'], 'Inserted': False, 'Image': None, **_actions('cd')},
-            usb={'MediaTypes': ['USBStick'], 'Inserted': True, 'Image': 'https://me:wORD@a/b.img', **_actions('usb')},
-        ),
+        **media('/Systems/1', cd=['CD', 'DVD'], usb=['USBStick']),
     }
+    documents['/Systems/1/VirtualMedia/usb'].update(Inserted=True, Image='https://me:wORD@a/b.img')
     documents['/Systems/1']['Boot']['BootSourceOverrideMode'] = 'Legacy'
     documents['/Systems/1']['Actions']['#ComputerSystem.Reset']['ResetType@Redfish.AllowableValues'].append('Nmi')
     with serving(documents) as server:
         yield server
-
-
-def _actions(medium):
-    path = f'{SYSTEM}/VirtualMedia/{medium}/Actions/VirtualMedia'
-    return {
-        'Actions': {f'#VirtualMedia.{name}': {'target': f'{path}.{name}'} for name in ('InsertMedia', 'EjectMedia')}
-    }
 
 
 @pytest.fixture
