@@ -1,11 +1,10 @@
 """A BMC that serves a tree of Redfish documents, and behaves badly on request."""
 
-import contextlib
 import json
-import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.support import http_servers
 from tests.support.redfish_trees import V1, collection, to
 
 USER, PASSWORD, TOKEN = 'operator', 'paSSword-of-the-BMC', 'tOKen-of-the-session'
@@ -208,17 +207,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
 
-@contextlib.contextmanager
 def serving(documents=None, context=None, address=('127.0.0.1', 0)):
-    """Run a BMC, and yield it.
+    """Return a context manager that runs a BMC, and yields it.
 
     :param context: SSLContext; None for HTTP.
     :param address: IP address and port; 0 for a free port.
     """
-    with BmcServer(documents, context, address) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
+    return http_servers.serving(BmcServer(documents, context, address))

@@ -1,13 +1,13 @@
 """Images that a machine boots, each of which writes its own text to the serial line and halts."""
 
-import contextlib
 import functools
 import io
 import struct
-import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pycdlib
+
+from tests.support import http_servers
 
 #: Machine code that sends the text after it to COM1, character by character, and halts: for the BIOS, and for UEFI.
 _BIOS, _UEFI = (
@@ -114,13 +114,6 @@ class _Handler(SimpleHTTPRequestHandler):
         pass
 
 
-@contextlib.contextmanager
 def serving_images(folder):
-    """Serve the files of a folder by HTTP, and yield the ImageServer."""
-    with ImageServer(folder) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
+    """Return a context manager that serves the files of a folder by HTTP, and yields the ImageServer."""
+    return http_servers.serving(ImageServer(folder))

@@ -3,11 +3,10 @@
 import http.server
 import json
 import os
-import threading
 
 import pytest
 
-from tests.support import commands, transitions
+from tests.support import commands, http_servers, transitions
 from tests.support.bmc_nodes import bmc_client, carry_out
 from tests.support.bmc_server import media, serving
 from tests.support.client import message
@@ -40,10 +39,8 @@ class _Images(http.server.BaseHTTPRequestHandler):
 @pytest.fixture(scope='module')
 def images():
     """Provide the URL of a server of images."""
-    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), _Images) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    with http_servers.serving(http.server.ThreadingHTTPServer(('127.0.0.1', 0), _Images)) as server:
         yield f'http://127.0.0.1:{server.server_port}'
-        server.shutdown()
 
 
 @pytest.fixture
