@@ -42,6 +42,8 @@ def build(service: Service, takes_turns: bool = False) -> RequestQueue:
         application = Browsers(application, conf)
     if conf.api.enable_ui and conf.api.serve == 'all':
         application = Pages(application, conf)
+    if 'redfish' in conf.deploy.enabled_hardware_types and conf.api.serve != 'placement':
+        application = _with_config_drives(application)
     application = Middleware(_dispatch({'/healthcheck': _health(service)}, application), service)
     if conf.metrics.enabled:
         application = _with_metrics(application, service)
@@ -68,6 +70,13 @@ def _health(service: Service) -> WSGIApplication:
         return (detailed if 'detailed' in query else plain)(environ, start_response)
 
     return respond
+
+
+def _with_config_drives(application: WSGIApplication) -> WSGIApplication:
+    # Imported late: what it needs is installed only with the extra redfish.
+    from ironic_traits.api.layers.config_drives import ConfigDrives
+
+    return ConfigDrives(application)
 
 
 def _with_metrics(application: WSGIApplication, service: Service) -> WSGIApplication:

@@ -1,5 +1,6 @@
 """The masking of secrets in JSON objects, in all places alike: driver_info, steps, differences of files."""
 
+import re
 import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ _WORDS = (
     'apikey', 'accesskey', 'authkey', 'privkey', 'privatekey', 'cryptokey', 'encryptionkey', 'keycontents',
     'credential', 'passcode', 'passphrase', 'passwd', 'password', 'secret', 'snmpcommunity', 'token',
 )  # fmt: skip
+_DRIVE = re.compile(r'(/config_drives/[^/]+/)[^/]+')
 _NO_SEPARATORS = str.maketrans('', '', '_- ')
 
 
@@ -27,8 +29,13 @@ def masked(document: Mapping[str, Any], also: Iterable[str] = ()) -> dict[str, A
     return result | {key: MASK for key in also if key in result}
 
 
+def path(text: str) -> str:
+    """Return the path of a URL with a mask for the token of a config drive (``redfish.config_drives``)."""
+    return _DRIVE.sub(rf'\1{MASK}', text)
+
+
 def url(text: str) -> str:
-    """Return a URL with masks for what may be a secret: the user with the password, and the query, such as a token."""
+    """Return a URL with masks for what may be a secret: the user with the password, tokens, and the query."""
     try:
         parts = urllib.parse.urlsplit(text)
     except ValueError:
@@ -38,6 +45,7 @@ def url(text: str) -> str:
         return MASK
     user, at, host = parts.netloc.rpartition('@')
     masked_parts = parts._replace(
+        path=path(parts.path),
         netloc=f'{MASK if user else ""}{at}{host}',
         query=MASK if parts.query else '',
         fragment=MASK if parts.fragment else '',

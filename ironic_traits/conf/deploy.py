@@ -37,6 +37,12 @@ OPTIONS = [
         'loses when a clean with at least one step has succeeded (automated, by hand, or with a runbook). Until then, '
         'the node only matches requests that ask for the trait. By default there is none. Mirrored nodes never get it.',
     ),
+    cfg.URIOpt(
+        'http_url',
+        schemes=['http', 'https'],
+        help='URL of this API for BMCs, which fetch config drives from it. [api] public_endpoint is the default. '
+        'Without both, the config drive of an instance that boots an ISO image must be a URL.',
+    ),
     cfg.FloatOpt(
         'poll_interval',
         min=0.01,

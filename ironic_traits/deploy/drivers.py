@@ -24,7 +24,7 @@ def load(conf: cfg.ConfigOpts) -> dict[str, Driver]:
     """
     simulated = _simulated(conf)
     names = conf.deploy.enabled_hardware_types
-    if 'redfish' in names and (problem := extras.missing('redfish', 'sushy', 'archspec')):
+    if 'redfish' in names and (problem := extras.missing('redfish', 'sushy', 'archspec', 'pycdlib')):
         raise cfg.Error(f'[deploy] enabled_hardware_types: redfish cannot be used: {problem}')
     manager: stevedore.NamedExtensionManager[Any] = stevedore.NamedExtensionManager(
         NAMESPACE,

@@ -4,18 +4,19 @@ Each step looks at the BMC, does what is left to do, and looks again later. So i
 another worker. A BMC that fails, or shows what was a moment ago, is asked again.
 """
 
+import dataclasses
 import json
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, cast
 
 from oslo_config import cfg
 from oslo_utils import uuidutils
 
 from ironic_traits.deploy import base, redfish_power, states
 from ironic_traits.deploy.steps import Step, label
-from ironic_traits.redfish import boot_images, virtual_media
+from ironic_traits.redfish import boot_images, config_drives, virtual_media
 from ironic_traits.redfish.bmcs import Bmc, Failure, Refused, Unknown
 from ironic_traits.redfish.trees import Unreadable, text
 
@@ -34,27 +35,27 @@ _HINT = ' To undeploy the node without its BMC, set maintenance, and then deploy
 _SOON, _LATER = 2, 10
 
 
-def problems(node: Mapping[str, Any], has_glance: bool) -> dict[str, str]:
+def problems(node: Mapping[str, Any], conf: cfg.ConfigOpts) -> dict[str, str]:
     """Return {interface: what a node lacks for a deploy}.
 
     :param node: as for ``base.Task``.
-    :param has_glance: whether the ISO image can be that of an image in Glance, which a deploy looks up.
     """
     if node['boot_interface'] != BOOT:
         return {'deploy': f"The deploy interface ramdisk needs the boot interface '{BOOT}'."}
     info = node['instance_info']
-    if has_glance and not info.get('boot_iso') and uuidutils.is_uuid_like(info.get('image_source')):
+    if conf.glance.endpoint_override and not info.get('boot_iso') and uuidutils.is_uuid_like(info.get('image_source')):
+        # A deploy looks up the ISO image of the image in Glance.
         return {}
     try:
-        _check_instance(node)
+        _check_instance(node, conf)
     except boot_images.BadImage as error:
         return {'boot': str(error)}
     return {}
 
 
-def _check_instance(node: Mapping[str, Any]) -> None:
+def _check_instance(node: Mapping[str, Any], conf: cfg.ConfigOpts) -> None:
     """Raise BadImage if an instance asks for something that cannot be done."""
-    instance_info, configdrive, mode = node['instance_info'], node['configdrive'], _boot_mode(node)
+    instance_info, mode = node['instance_info'], _boot_mode(node)
     if not instance_info.get('boot_iso'):
         raise boot_images.BadImage('boot_iso is missing in instance_info: the URL of the ISO image to boot.')
     boot_images.check_url('boot_iso in instance_info', instance_info['boot_iso'])
@@ -63,30 +64,52 @@ def _check_instance(node: Mapping[str, Any]) -> None:
             'kernel_append_params in instance_info cannot be used: the image is booted as it is. Build an ISO image '
             'with these parameters.'
         )
-    if configdrive is not None:
-        boot_images.check_url('The config drive', configdrive)
+    if drive := _config_drive(node, conf):
+        boot_images.check_url('The config drive', drive)
     if mode and mode not in virtual_media.MODES:
         raise boot_images.BadImage(
             f'The boot mode in the capabilities must be one of: {", ".join(virtual_media.MODES)}.'
         )
 
 
+def _config_drive(node: Mapping[str, Any], conf: cfg.ConfigOpts) -> str | None:
+    """Return the URL of the config drive of an instance; None without one.
+
+    :raises BadImage: it is no config drive, or this service has no URL for BMCs.
+    """
+    drive = node['configdrive']
+    if drive is None or config_drives.is_url(drive):
+        return cast(str | None, drive)
+    config_drives.unpack(drive)
+    base_url = conf.deploy.http_url or conf.api.public_endpoint
+    if not base_url:
+        raise boot_images.BadImage(
+            'The config drive must be a URL: this service does not know the URL at which BMCs reach it. Set [deploy] '
+            'http_url.'
+        )
+    return f'{base_url.rstrip("/")}{config_drives.path(node["uuid"], drive)}'
+
+
 def work(
-    task: base.Task, options: cfg.ConfigOpts.GroupAttr, connect: Callable[[], AbstractContextManager[Bmc]]
+    task: base.Task, conf: cfg.ConfigOpts, connect: Callable[[], AbstractContextManager[Bmc]]
 ) -> base.Done | base.Later:
     """Perform a step of a deploy, or an undeploy.
 
-    :param options: the [redfish] group of ConfigOpts.
     :param connect: logs in to the BMC of the node.
     :raises base.WorkFailed: there is no such step, the image cannot be booted, or the BMC still fails after some time.
     """
     name = label(task.step) if task.step else task.action
     if name not in _WORK:
         raise base.WorkFailed(f'The hardware type redfish has no deploy step "{name}".')
-    if name == 'deploy.deploy' and not task.phase:
-        # In a phase of its own, because the server of the image may take as long as the BMC.
-        _check_images(task.node, options)
-        return base.Later(0)
+    try:
+        if task.step:
+            task = dataclasses.replace(task, node={**task.node, 'configdrive': _config_drive(task.node, conf)})
+        if name == 'deploy.deploy' and not task.phase:
+            # In a phase of its own, because the server of the image may take as long as the BMC.
+            _check_images(task.node, conf)
+            return base.Later(0)
+    except boot_images.BadImage as error:
+        raise base.WorkFailed(str(error)) from None
     try:
         with connect() as bmc:
             return _WORK[name](task, bmc)
@@ -97,13 +120,10 @@ def work(
     return base.Later(_SOON if _looks(task) < 10 else _LATER)
 
 
-def _check_images(node: Mapping[str, Any], options: cfg.ConfigOpts.GroupAttr) -> None:
-    """Raise WorkFailed before the machine is touched, if an image cannot be booted."""
-    try:
-        _check_instance(node)
-        boot_images.check(node['instance_info']['boot_iso'], options.timeout, options.allow_local_addresses)
-    except boot_images.BadImage as error:
-        raise base.WorkFailed(str(error)) from None
+def _check_images(node: Mapping[str, Any], conf: cfg.ConfigOpts) -> None:
+    """Raise BadImage before the machine is touched, if an image cannot be booted."""
+    _check_instance(node, conf)
+    boot_images.check(node['instance_info']['boot_iso'], conf.redfish.timeout, conf.redfish.allow_local_addresses)
 
 
 def _stop(task: base.Task, bmc: Bmc) -> base.Done:

@@ -64,8 +64,7 @@ class RedfishHardware(RedfishManagement):
 
     def validate(self, node: Mapping[str, Any]) -> dict[str, str]:
         """See ``base.Driver``."""
-        has_glance = bool(self.conf.glance.endpoint_override)
-        problems = ramdisk.problems(node, has_glance) if _boots_images(node) else {'deploy': _NO_DEPLOY}
+        problems = ramdisk.problems(node, self.conf) if _boots_images(node) else {'deploy': _NO_DEPLOY}
         try:
             bmcs.access(node['driver_info'])
         except Failure as error:
@@ -75,7 +74,7 @@ class RedfishHardware(RedfishManagement):
     def work(self, task: base.Task) -> base.Done | base.Later:
         """See ``base.Driver``."""
         if task.action in ('deploy', 'rebuild', 'undeploy') and _boots_images(task.node):
-            outcome = ramdisk.work(task, self.conf.redfish, functools.partial(self._connect, task.node))
+            outcome = ramdisk.work(task, self.conf, functools.partial(self._connect, task.node))
             if task.action == 'undeploy' and isinstance(outcome, base.Done):
                 self._check_erasure(task.node)
             return outcome

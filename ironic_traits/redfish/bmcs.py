@@ -231,7 +231,9 @@ class Bmc:
         """
         parts, quoted = urllib.parse.urlsplit(url), json.dumps(url)[1:-1]
         # What the BMC repeats must not show a password or a token of the URL.
-        secrets = (url, quoted, parts.netloc.rpartition('@')[0], parts.password or '', parts.query)
+        secrets = [url, quoted, parts.netloc.rpartition('@')[0], parts.password or '', parts.query]
+        if masks.path(parts.path) != parts.path:
+            secrets.append(parts.path.rpartition('/')[2])
         with self._sentences(*(secrets if masks.url(url) != url else ())):
             self._medium(path).insert_media(url)
 

@@ -53,6 +53,22 @@ def boot_iso(text):
     return written.getvalue()
 
 
+def iso_files(image):
+    """Return the label of an ISO image, and its files, {path: content}. Its two kinds of long names must agree."""
+    reader, found = pycdlib.PyCdlib(), []
+    reader.open_fp(io.BytesIO(image))
+    for names in (reader.get_rock_ridge_facade(), reader.get_joliet_facade()):
+        contents = {}
+        for path in [f'{folder}/{name}' for folder, _, files in names.walk('/') for name in files]:
+            names.get_file_from_iso_fp(content := io.BytesIO(), path)
+            contents[path] = content.getvalue()
+        found.append(contents)
+    label = reader.pvd.volume_identifier.decode().rstrip()
+    reader.close()
+    assert found[0] == found[1]
+    return label, found[0]
+
+
 def _program(code, text):
     return code + f'{MARK}{text}\r\n\0'.encode()
 

@@ -1,8 +1,8 @@
 """A whole nova without keystone in one process: python -m tests.support.nova_cloud DIRECTORY PORT
 
 Its API, conductor, scheduler and compute service with the ironic driver have SQLite and a message bus in memory. The
-file ``urls`` in the directory has the URLs of the Bare Metal API, of Placement and of Glance. There are no networks:
-requests for neutron get empty lists. Each client is an administrator. It prints "listening" when it is ready.
+file ``urls`` in the directory has the URLs of the Bare Metal API, of Placement and of Glance. ``Network`` takes the
+place of neutron. Each client is an administrator. It prints "listening" when it is ready.
 """
 
 import json
@@ -10,10 +10,34 @@ import os
 import shutil
 import sys
 import threading
+import urllib.parse
+import uuid
 
 from tests.support import nova_server
 from tests.support.wsgi_server import run, serve
 
+NETWORK = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'
+SUBNET = {
+    'id': '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a003',
+    'network_id': NETWORK,
+    'cidr': '192.0.2.0/24',
+    'gateway_ip': '192.0.2.1',
+    'ip_version': 4,
+    'enable_dhcp': False,
+    'dns_nameservers': [],
+    'host_routes': [],
+}
+#: A port as neutron creates it.
+PORT = {
+    'mac_address': '52:54:00:00:00:01',
+    'fixed_ips': [{'subnet_id': SUBNET['id'], 'ip_address': '192.0.2.9'}],
+    'tenant_id': 'admin',
+    'security_groups': [],
+    'status': 'ACTIVE',
+    'binding:vif_type': 'other',
+    'binding:vnic_type': 'baremetal',
+    'binding:profile': {},
+}
 #: What the configuration has besides that of ``nova_server``.
 CONF = """
 [DEFAULT]
@@ -44,6 +68,39 @@ endpoint_override = {image}
 auth_type = none
 endpoint_override = http://127.0.0.1:{port}
 """
+
+
+class Network:
+    """As much of neutron as nova needs: one network, and the ports that nova creates. Other lists are empty."""
+
+    def __init__(self):
+        network = {'name': 'one', 'tenant_id': 'admin', 'admin_state_up': True, 'subnets': [SUBNET['id']], 'mtu': 1500}
+        networks = {NETWORK: network | {'id': NETWORK}}
+        quotas = {'admin': {'port': -1}}
+        self._stored = {'networks': networks, 'subnets': {SUBNET['id']: SUBNET}, 'ports': {}, 'quotas': quotas}
+
+    def __call__(self, environ, start_response):
+        kind, _, ident = environ['PATH_INFO'].removeprefix('/v2.0/').partition('/')
+        stored, method = self._stored.get(kind, {}), environ['REQUEST_METHOD']
+        if method == 'DELETE':
+            stored.pop(ident, None)
+        elif method in ('POST', 'PUT'):
+            fields = json.loads(environ['wsgi.input'].read(int(environ['CONTENT_LENGTH'])))['port']
+            ident = ident or str(uuid.uuid4())
+            stored[ident] = PORT | {'id': ident} | stored.get(ident, {}) | fields
+        found = stored.get(ident)
+        document = {kind.removesuffix('s'): found}
+        if not ident:
+            query = urllib.parse.parse_qs(environ['QUERY_STRING'])
+            rows = [
+                each
+                for each in stored.values()
+                if all(each[key] in values for key, values in query.items() if key in ('id', 'device_id', 'network_id'))
+            ]
+            document = {kind.replace('-', '_'): rows}
+        status = '404 Not Found' if ident and not found else '200 OK'
+        start_response('204 No Content' if method == 'DELETE' else status, [('Content-Type', 'application/json')])
+        return [] if method == 'DELETE' else [json.dumps(document).encode()]
 
 
 def main(directory, port):
@@ -87,12 +144,12 @@ def main(directory, port):
         service.Service.create(binary=binary, **topics).start()
     # The server has threads, because nova asks it for networks while it answers. But nova answers one request at a
     # time, as its transactions on SQLite need. Glance asks for no token, but nova needs one to ask it.
+    network = Network()
     identity, turn = nova_server.IDENTITY | {'HTTP_X_AUTH_TOKEN': 'admin'}, threading.Lock()
 
     def answer(environ, start_response):
         if environ['PATH_INFO'].startswith('/v2.0/'):
-            start_response('200 OK', [('Content-Type', 'application/json')])
-            return [json.dumps({environ['PATH_INFO'].split('/')[2].replace('-', '_'): []}).encode()]
+            return network(environ, start_response)
         with turn:
             return application(environ | identity, start_response)
 

@@ -182,11 +182,12 @@ class Server:
     :param url: URL of its database; None for the default.
     :param arguments: more command line arguments.
     :param cwd: its working directory.
+    :param port: its port; None for a free one.
     :ivar base: its own URL.
     """
 
-    def __init__(self, url, *arguments, cwd=None):
-        self._port = free_port()
+    def __init__(self, url, *arguments, cwd=None, port=None):
+        self._port = port or free_port()
         self.base = f'http://127.0.0.1:{self._port}'
         database = ['--database', url] if url else []
         # A file, because a full pipe would block the service.

@@ -12,6 +12,7 @@ import re
 import shutil
 import socket
 import sysconfig
+from xml.etree import ElementTree
 
 import bcrypt
 import requests
@@ -101,6 +102,12 @@ class Libvirt(servers.Server):
             for path in (self.directory, *self.directory.rglob('*')):
                 shutil.chown(path, self.user)
         super().start()
+
+    def medium(self, device):
+        """Return the content of a medium in the machine, ``cdrom`` or ``floppy``; None without one."""
+        domain = ElementTree.parse(self.directory / 'libvirt' / 'qemu' / 'machine.xml')
+        source = domain.find(f'.//disk[@device="{device}"]/source')
+        return None if source is None else pathlib.Path(source.get('file')).read_bytes()
 
     def command(self):
         names = ('XDG_CONFIG_HOME', 'XDG_CACHE_HOME', 'XDG_DATA_HOME', 'XDG_RUNTIME_DIR', 'HOME')

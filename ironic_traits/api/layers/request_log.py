@@ -9,6 +9,7 @@ from wsgiref.types import WSGIEnvironment
 
 from oslo_config import cfg
 
+from ironic_traits import masks
 from ironic_traits.api.resource import CONTEXT, READS
 
 ACCESS = logging.getLogger('ironic_traits.access')
@@ -43,9 +44,9 @@ class RequestLog:
 
 
 def _path(environ: WSGIEnvironment) -> str:
-    """Return the path of a request."""
+    """Return the path of a request, without secrets."""
     path = environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', '')
-    return path.encode('latin-1').decode(errors='backslashreplace')
+    return masks.path(path.encode('latin-1').decode(errors='backslashreplace'))
 
 
 def _caller(environ: WSGIEnvironment) -> str:

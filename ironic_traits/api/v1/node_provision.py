@@ -78,7 +78,7 @@ class NodeProvisionController(Resource):
         _check_steps(context, grant, arguments)
         reservation = arguments.pop('reservation_uuid', None)
         if states.VERBS[verb].event in ('deploy', 'rebuild'):
-            instance |= boot_images.of_instance(context, node_ident)
+            instance = boot_images.of_instance(context, node_ident, instance)
         node_states.provision(context, node_ident, verb, arguments, instance, reservation)
         return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
 

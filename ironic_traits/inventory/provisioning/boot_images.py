@@ -1,5 +1,6 @@
-"""The ISO images that nodes boot: those of images in Glance, as nova and others name them."""
+"""The images that nodes boot: the ISO image of an image in Glance, as nova and others name it, and the config drive."""
 
+import orjson
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
@@ -12,19 +13,37 @@ from ironic_traits.peers import glance
 PROPERTY = 'boot_iso_id'
 
 
-def of_instance(context: Context, ident: str) -> Values:
-    """Return what the image of an instance in Glance adds to its ``instance_info``.
+def of_instance(context: Context, ident: str, instance: Values) -> Values:
+    """Return what a request adds to the ``instance_info`` of a node, for a node that boots an ISO image.
 
-    :returns: {'boot_iso': URL, 'original_image_source': uuid of the image}; {} if the instance names an ISO image
-        itself, or has that of its image already, the node does not boot one, or the service does not use Glance.
-    :raises failures.InvalidInput: the image has no ISO image.
+    :param instance: what the request says of the instance: {'configdrive': …} or {}.
+    :returns: ``instance`` for other nodes. Otherwise with an image for a config drive that is a JSON document. If the
+        ISO image is that of an image in Glance, with ``boot_iso`` and ``original_image_source``, the uuid of the image.
+    :raises failures.InvalidInput: the image has no ISO image, or a config drive cannot be made of the document.
     :raises failures.GlanceUnavailable: Glance does not respond.
     """
     node = node_states.get(context, ident)
-    driver, info = context.service.drivers.get(node['driver']), node['instance_info']
+    driver = context.service.drivers.get(node['driver'])
+    if not driver or driver.simulates or node['deploy_interface'] != 'ramdisk':
+        return instance
+    return _with_disk(node, instance) | _image_in_glance(context, node['instance_info'])
+
+
+def _with_disk(node: Values, instance: Values) -> Values:
+    if not instance.get('configdrive', '').startswith('{'):
+        return instance
+    # Imported late: only a service with the hardware type redfish has what it needs.
+    from ironic_traits.redfish import boot_images, config_drives
+
+    try:
+        return {'configdrive': config_drives.pack(orjson.loads(instance['configdrive']), node)}
+    except boot_images.BadImage as error:
+        raise failures.InvalidInput(reason=str(error)) from None
+
+
+def _image_in_glance(context: Context, info: Values) -> Values:
     image = info.get('image_source')
-    is_named = info.get('boot_iso') and info.get('original_image_source') in (None, image)
-    if not driver or driver.simulates or node['deploy_interface'] != 'ramdisk' or is_named:
+    if info.get('boot_iso') and info.get('original_image_source') in (None, image):
         return {}
     if not context.conf.glance.endpoint_override or not uuidutils.is_uuid_like(image):
         return {}

@@ -1,7 +1,9 @@
 """The commands of the page about nova, with a whole nova: API, conductor, scheduler, and its ironic driver."""
 
+import base64
 import contextlib
 import json
+import shutil
 import time
 import urllib.request
 
@@ -10,10 +12,12 @@ import yaml
 from tests.functional.clients import test_readme
 from tests.functional.clients.test_readme import DOC, compare, shell
 from tests.support.bmc_server import media, serving
+from tests.support.boot_images import iso_files
 from tests.support.concurrency import wait_until
+from tests.support.nova_cloud import NETWORK
 from tests.support.peers import peer
 from tests.support.redfish_trees import to
-from tests.support.servers import free_port
+from tests.support.servers import free_port, require
 from tests.support.service import ForkedServer
 
 home = test_readme.home
@@ -21,6 +25,8 @@ SPECS = {'resources:CUSTOM_GPU': '1'} | {f'resources:{name}': '0' for name in ('
 FLAVORS = {'metal.gpu': SPECS, 'metal.gpu.paid': SPECS | {'trait:CUSTOM_GPU': 'required'}}
 VERSIONS = {'X-OpenStack-Nova-API-Version': '2.37', 'X-OpenStack-Ironic-API-Version': '1.50'}
 PATIENCE = 120
+CD, USB = '/Systems/1/VirtualMedia/Cd', '/Systems/1/VirtualMedia/Usb'
+USER_DATA = b'#cloud-config\n'
 #: The endpoints without a catalog.
 CLOUD = """
 clouds:
@@ -103,21 +109,27 @@ def eventually(condition):
 
 
 def test_an_image_that_boots(tmp_path, monkeypatch):
-    """nova boots an ISO image on a machine with a BMC: a property of its image in Glance has the URL."""
-    port, iso = free_port(), 'http://127.0.0.1:1/one.iso'
+    """nova boots an ISO image on a machine with a BMC: a property of its image in Glance has the URL.
+
+    The BMC also gets nova's config drive.
+    """
+    require(shutil.which('genisoimage'), 'genisoimage, which nova uses, is not installed')
+    port, own, iso = free_port(), free_port(), 'http://127.0.0.1:1/one.iso'
     for name, value in {
         'DEPLOY__ENABLED_HARDWARE_TYPES': 'redfish',
         'REDFISH__ALLOW_LOCAL_ADDRESSES': 'true',
+        'DEPLOY__HTTP_URL': f'http://127.0.0.1:{own}',
         'GLANCE__ENDPOINT_OVERRIDE': f'http://127.0.0.1:{port}',
     }.items():
         monkeypatch.setenv(f'OS_{name}', value)
-    with serving() as bmc, ForkedServer(None, cwd=tmp_path) as server:
+    with serving() as bmc, ForkedServer(None, cwd=tmp_path, port=own) as server:
         bmc.system['VirtualMedia'] = to('/Systems/1/VirtualMedia')
-        bmc.documents |= media('/Systems/1', Cd=['CD'])
+        bmc.documents |= media('/Systems/1', Cd=['CD'], Usb=['USBStick'])
         fields = {'deploy_interface': 'ramdisk', 'boot_interface': 'redfish-virtual-media', 'automated_clean': False}
         node = {'driver': 'redfish', 'driver_info': bmc.driver_info, 'resource_class': 'gpu', **fields}
         path = f'{server.base}/v1/nodes'
         path = f'{path}/{send(path, node)["uuid"]}'
+        send(f'{server.base}/v1/ports', {'node_uuid': read(path)['uuid'], 'address': '52:54:00:00:00:01'})
         send(f'{path}/traits', {'traits': ['CUSTOM_GPU']}, 'PUT')
         for verb, state in (('manage', 'manageable'), ('provide', 'available')):
             send(f'{path}/states/provision', {'target': verb}, 'PUT')
@@ -129,14 +141,20 @@ def test_an_image_that_boots(tmp_path, monkeypatch):
                 'name': 'one',
                 'imageRef': read(f'http://127.0.0.1:{port}/v2/images')['images'][0]['id'],
                 'flavorRef': next(each['id'] for each in flavors if each['name'] == 'metal.gpu.paid'),
-                'networks': 'none',
+                'networks': [{'uuid': NETWORK}],
+                'config_drive': True,
+                'user_data': base64.b64encode(USER_DATA).decode(),
             }
             # nova maps its host to a cell some time after it has started.
             eventually(lambda: read(f'{compute}/os-hypervisors')['hypervisors'])
             created = send(f'{compute}/servers', {'server': request})['server']['id']
             eventually(lambda: read(f'{compute}/servers/{created}')['server']['status'] != 'BUILD')
             assert read(f'{compute}/servers/{created}')['server']['status'] == 'ACTIVE'
-            assert (bmc.boots, list(bmc.media.values())) == ([iso], [iso])
+            assert (bmc.boots, bmc.media[CD]) == ([iso], iso)
+            with urllib.request.urlopen(bmc.media[USB], timeout=60) as response:
+                label, files = iso_files(response.read())
+            assert (label, files['/openstack/latest/user_data']) == ('config-2', USER_DATA)
+            assert json.loads(files['/openstack/latest/meta_data.json'])['uuid'] == created
             send(f'{compute}/servers/{created}', None, 'DELETE')
             eventually(lambda: not read(f'{compute}/servers')['servers'])
             eventually(lambda: read(path)['provision_state'] == 'available')

@@ -408,14 +408,6 @@ def test_a_bmc_without_a_medium_for_the_config_drive(client, bmc, images, kinds)
     assert bmc.system['PowerState'] == 'On'
 
 
-def test_a_config_drive_that_is_no_url(client, bmc, images):
-    uuid = available(client, bmc, instance_info={'boot_iso': f'{images}/200/1000000'})
-    body = {'target': 'active', 'configdrive': 'H4sIAAAA'}
-    response = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', body)
-    assert response.status_int == 400
-    assert 'The config drive must be a URL with http or https.' in message(response)
-
-
 @pytest.fixture(scope='module')
 def glance(tmp_path_factory):
     """The URL of a real Glance."""

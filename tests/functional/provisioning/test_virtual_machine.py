@@ -1,17 +1,20 @@
 """A virtual machine, which boots images by the Redfish virtual media of its BMC."""
 
+import json
 import uuid
+from wsgiref.simple_server import make_server
 
 import pytest
 import sushy
 
 from ironic_traits.deploy import states
-from tests.support import transitions, virtual_machines
+from tests.support import http_servers, transitions, virtual_machines
 from tests.support.bmc_nodes import bmc_client, carry_out, manageable
 from tests.support.bmc_server import PASSWORD, USER
-from tests.support.boot_images import boot_iso, serving_images
+from tests.support.boot_images import boot_iso, iso_files, serving_images
 from tests.support.client import message
 from tests.support.concurrency import wait_until
+from tests.support.servers import free_port
 from tests.support.service import finish_work
 from tests.support.virtual_machines import DISK
 
@@ -94,9 +97,9 @@ def set_instance(client, node, url, *traits, **more):
     assert client.ask('PATCH', f'/v1/nodes/{node}', patch).status_int == 200
 
 
-def finish(client, node, verb):
+def finish(client, node, verb, **more):
     """Request a state, let the worker work until the node is where that ends, and return the node."""
-    transitions.ask(client, node, verb)
+    transitions.ask(client, node, verb, **more)
 
     def has_ended():
         finish_work(client.app)
@@ -182,6 +185,23 @@ def test_an_image_that_is_not_there(client, machine, bmc, system, medium, images
     set_instance(client, node, url)
     assert finish(client, node, 'active')['provision_state'] == 'active'
     wait_until(lambda: machine.printed == [text], PATIENCE)
+
+
+def test_a_config_drive(database_url, machine, bmc, image):
+    """The BMC fetches it from the API, and shows it to the machine as a disk."""
+    text, url = image('one')
+    port = free_port()
+    with bmc_client(database_url, redfish__timeout=40, deploy__http_url=f'http://127.0.0.1:{port}') as client:
+        node = available(client, bmc)
+        set_instance(client, node, url)
+        with http_servers.serving(make_server('127.0.0.1', port, client.app)):
+            deployed = finish(client, node, 'active', configdrive={'meta_data': {'hostname': 'web1'}})
+        assert (deployed['provision_state'], deployed['last_error']) == ('active', None)
+        wait_until(lambda: machine.printed == [text], PATIENCE)
+        _, files = iso_files(machine.medium('floppy'))
+        assert json.loads(files['/openstack/latest/meta_data.json'])['hostname'] == 'web1'
+        assert finish(client, node, 'deleted')['provision_state'] == 'available'
+        assert machine.medium('floppy') is None
 
 
 @pytest.mark.parametrize('mode', ['uefi', 'bios'])
