@@ -44,11 +44,14 @@ class Done:
 
     :ivar power_state: the node's new power state; None if it did not change.
     :ivar properties: facts about the hardware, which are merged into the node's ``properties``.
+    :ivar boot: ``boot_mode`` (uefi, bios) and ``secure_boot`` (bool), as the hardware shows them. None is for what it
+        does not know. What could not be read is missing.
     :ivar facts: the result of the actions "inspect" and "refresh" of a driver that reads a BMC.
     """
 
     power_state: str | None = None
     properties: dict[str, Any] = dataclasses.field(default_factory=dict)
+    boot: dict[str, Any] = dataclasses.field(default_factory=dict)
     facts: Facts | None = None
 
 

@@ -15,7 +15,14 @@ Kept = Mapping[str, Any] | None
 
 
 class WorkFailed(Exception):
-    """The failure of an action. Its text becomes the node's ``last_error``."""
+    """The failure of an action. Its text becomes the node's ``last_error``.
+
+    :param done: the ``base.Done`` of what was done before the failure.
+    """
+
+    def __init__(self, reason: str, done: Any = None) -> None:
+        super().__init__(reason)
+        self.done = done
 
 
 class WorkRefused(WorkFailed):

@@ -4,6 +4,7 @@ Each step looks at the BMC, does what is left to do, and looks again later. So i
 another worker. A BMC that fails, or shows what was a moment ago, is asked again.
 """
 
+import contextlib
 import dataclasses
 import json
 import logging
@@ -16,7 +17,7 @@ from oslo_utils import uuidutils
 
 from ironic_traits.deploy import base, redfish_power, states
 from ironic_traits.deploy.steps import Step, label
-from ironic_traits.redfish import boot_images, config_drives, virtual_media
+from ironic_traits.redfish import boot_images, boot_settings, config_drives, virtual_media
 from ironic_traits.redfish.bmcs import Bmc, Failure, Refused, Unknown
 from ironic_traits.redfish.trees import Unreadable, text
 
@@ -66,10 +67,12 @@ def _check_instance(node: Mapping[str, Any], conf: cfg.ConfigOpts) -> None:
         )
     if drive := _config_drive(node, conf):
         boot_images.check_url('The config drive', drive)
-    if mode and mode not in virtual_media.MODES:
+    if mode and mode not in boot_settings.MODES:
         raise boot_images.BadImage(
-            f'The boot mode in the capabilities must be one of: {", ".join(virtual_media.MODES)}.'
+            f'The boot mode in the capabilities must be one of: {", ".join(boot_settings.MODES)}.'
         )
+    if mode == 'bios' and _is_secure(node):
+        raise boot_images.BadImage('secure_boot in the capabilities needs the boot mode uefi.')
 
 
 def _config_drive(node: Mapping[str, Any], conf: cfg.ConfigOpts) -> str | None:
@@ -130,6 +133,8 @@ def _stop(task: base.Task, bmc: Bmc) -> base.Done:
     """Power the machine off, and eject what it has booted before."""
     if task.step:
         virtual_media.check(bmc, _devices(task))
+        if _is_secure(task.node):
+            boot_settings.check_secure_boot(bmc)
     if not task.node['disable_power_off'] and redfish_power.shown(bmc.document()) != states.POWER_OFF:
         if _is_turn(task):
             bmc.reset('ForceOff')
@@ -143,7 +148,12 @@ def _stop(task: base.Task, bmc: Bmc) -> base.Done:
         # A machine without media of its own has booted none.
         if task.step:
             raise
-    return base.Done(power_state=None if task.node['disable_power_off'] else states.POWER_OFF)
+    if not task.step and _is_secure(task.node):
+        # A BMC that does not know it has not switched it on.
+        with contextlib.suppress(Unknown):
+            boot_settings.set_secure_boot(bmc, False)
+    power_state = None if task.node['disable_power_off'] else states.POWER_OFF
+    return base.Done(power_state=power_state, boot=boot_settings.shown(bmc, bmc.document()))
 
 
 def _insert(task: base.Task, bmc: Bmc) -> base.Done:
@@ -169,6 +179,8 @@ def _start(task: base.Task, bmc: Bmc) -> base.Done | base.Later:
             raise base.WorkFailed('The machine was powered on during the deploy.')
         # In a phase of its own: a machine that is on after this one has booted the image.
         virtual_media.boot_once(bmc, _boot_mode(task.node))
+        if _is_secure(task.node):
+            boot_settings.set_secure_boot(bmc, True)
         return base.Later(0)
     if _is_turn(task) and (restarts or not is_on) and text(system, 'PowerState') != 'PoweringOn':
         virtual_media.boot_once(bmc, _boot_mode(task.node))
@@ -176,7 +188,7 @@ def _start(task: base.Task, bmc: Bmc) -> base.Done | base.Later:
         is_on = restarts
     if not is_on:
         raise Failure('The machine does not power on.')
-    return base.Done(power_state=states.POWER_ON)
+    return base.Done(power_state=states.POWER_ON, boot=boot_settings.shown(bmc, system))
 
 
 def _devices(task: base.Task) -> tuple[str, ...]:
@@ -188,14 +200,24 @@ def _devices(task: base.Task) -> tuple[str, ...]:
 
 def _boot_mode(node: Mapping[str, Any]) -> str:
     """Return the boot mode that the instance asks for, else the one of the node; '' if neither has one."""
-    own, pairs = node['instance_info'].get('capabilities'), str(node['properties'].get('capabilities') or '')
+    mode, pairs = _asked(node).get('boot_mode'), str(node['properties'].get('capabilities') or '')
+    known = {name.strip(): value for name, _, value in (pair.partition(':') for pair in pairs.split(','))}
+    return str(mode or known.get('boot_mode') or '').strip().lower() or ('uefi' if _is_secure(node) else '')
+
+
+def _is_secure(node: Mapping[str, Any]) -> bool:
+    """Whether the instance asks for secure boot."""
+    return str(_asked(node).get('secure_boot')).strip().lower() == 'true'
+
+
+def _asked(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the capabilities that the instance asks for."""
+    own = node['instance_info'].get('capabilities')
     try:
         asked = json.loads(own) if isinstance(own, str) else own
     except (ValueError, RecursionError):
         asked = None
-    mode = asked.get('boot_mode') if isinstance(asked, dict) else None
-    known = {name.strip(): value for name, _, value in (pair.partition(':') for pair in pairs.split(','))}
-    return str(mode or known.get('boot_mode') or '').strip().lower()
+    return asked if isinstance(asked, dict) else {}
 
 
 def _looks(task: base.Task) -> int:

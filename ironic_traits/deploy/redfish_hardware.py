@@ -76,7 +76,7 @@ class RedfishHardware(RedfishManagement):
         if task.action in ('deploy', 'rebuild', 'undeploy') and _boots_images(task.node):
             outcome = ramdisk.work(task, self.conf, functools.partial(self._connect, task.node))
             if task.action == 'undeploy' and isinstance(outcome, base.Done):
-                self._check_erasure(task.node)
+                self._check_erasure(task.node, outcome)
             return outcome
         if task.action in ('deploy', 'rebuild'):
             raise base.WorkFailed(_NO_DEPLOY)
@@ -95,9 +95,9 @@ class RedfishHardware(RedfishManagement):
         health = text(status, 'HealthRollup', 'Health')
         return base.Observed(redfish_power.shown(document), health if health in _HEALTHS else None)
 
-    def _check_erasure(self, node: Mapping[str, Any]) -> None:
+    def _check_erasure(self, node: Mapping[str, Any], done: base.Done | None = None) -> None:
         if steps.is_cleaned(self.conf.deploy, node):
-            raise base.WorkRefused(_NO_ERASURE)
+            raise base.WorkRefused(_NO_ERASURE, done)
 
 
 def _boots_images(node: Mapping[str, Any]) -> bool:

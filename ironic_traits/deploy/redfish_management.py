@@ -6,9 +6,9 @@ from typing import Any
 
 from ironic_traits.deploy import base
 from ironic_traits.deploy.management import Indicators, check_indicator
-from ironic_traits.redfish import bmcs, indicators, virtual_media
+from ironic_traits.redfish import bmcs, boot_settings, indicators, virtual_media
 from ironic_traits.redfish.bmcs import Bmc, Failure, Unknown
-from ironic_traits.redfish.trees import Unreadable, inner, link, text
+from ironic_traits.redfish.trees import Unreadable, inner, text
 
 #: {source of Redfish: boot device of Ironic}. Of several sources of a device, the first is set.
 _DEVICES = {
@@ -52,27 +52,13 @@ class RedfishManagement(base.Driver):
 
     def set_boot_mode(self, node: Mapping[str, Any], mode: str) -> None:
         """See ``Management``."""
-        wanted = virtual_media.MODES[mode]
         with self._asked(node) as bmc:
-            boot = inner(bmc.document(), 'Boot')
-            known = boot.get('BootSourceOverrideMode@Redfish.AllowableValues')
-            if 'BootSourceOverrideMode' not in boot or (isinstance(known, list) and wanted not in known):
-                raise Unknown(f'The BMC cannot change the boot mode to {wanted}.')
-            if boot['BootSourceOverrideMode'] != wanted:
-                bmc.set_boot_mode(wanted)
+            boot_settings.set_mode(bmc, mode)
 
     def set_secure_boot(self, node: Mapping[str, Any], enabled: bool) -> None:
         """See ``Management``."""
         with self._asked(node) as bmc:
-            system = bmc.document()
-            path = link(system, 'SecureBoot')
-            if not path:
-                raise Unknown('The BMC does not know secure boot.')
-            if bmc.get(path).get('SecureBootEnable') is enabled:
-                return
-            if text(inner(system, 'Boot'), 'BootSourceOverrideMode') == 'Legacy':
-                raise Unknown('Secure boot needs the boot mode uefi.')
-            bmc.patch(path, {'SecureBootEnable': enabled})
+            boot_settings.set_secure_boot(bmc, enabled)
 
     def inject_nmi(self, node: Mapping[str, Any]) -> None:
         """See ``Management``."""

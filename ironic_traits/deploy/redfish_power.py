@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ironic_traits.deploy import base, states
+from ironic_traits.redfish import boot_settings
 from ironic_traits.redfish.bmcs import Bmc, Failure
 from ironic_traits.redfish.trees import text
 
@@ -28,11 +29,12 @@ _INTERVAL, _CHANGES = 2, 5
 
 
 def read(task: base.Task, bmc: Bmc) -> base.Done:
-    """Return the power state."""
-    state = shown(bmc.document())
+    """Return the power state, the boot mode and the secure boot."""
+    system = bmc.document()
+    state = shown(system)
     if state is None:
         raise Failure('The BMC does not show the power state.')
-    return base.Done(power_state=state)
+    return base.Done(power_state=state, boot=boot_settings.shown(bmc, system))
 
 
 def change(task: base.Task, bmc: Bmc, target: str) -> base.Done | base.Later:

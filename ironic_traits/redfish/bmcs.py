@@ -326,7 +326,10 @@ def _sentence(error: Exception, secrets: Sequence[str]) -> str:
         return f'The certificate of the BMC cannot be verified (redfish_verify_ca): {masked(_innermost(cause))}.'
     if isinstance(cause, requests.RequestException | OSError):
         return f'The BMC cannot be reached: {masked(_innermost(cause))}.'
-    return f'The BMC shows something that cannot be used: {masked(str(error))}'.rstrip('.') + '.'
+    # sushy fails like any program if a list is where Redfish has an object.
+    structure = 'a document with another structure than that of Redfish'
+    words = masked(str(error)) if isinstance(error, exceptions.SushyError) else structure
+    return f'The BMC shows something that cannot be used: {words}'.rstrip('.') + '.'
 
 
 def _cause(error: Exception) -> BaseException:

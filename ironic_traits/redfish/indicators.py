@@ -40,7 +40,7 @@ def listed(bmc: Bmc, component: str | None = None) -> dict[str, dict[str, Indica
     reader, system = Reader(bmc), bmc.document()
     readers = {'chassis': _chassis, 'system': _system, 'disk': _drives}
     found = {
-        kind: dict(_indicators(members(reader, bmc.system, system)))
+        kind: _named(_indicators(members(reader, bmc.system, system)))
         for kind, members in readers.items()
         if component in (None, kind)
     }
@@ -68,6 +68,17 @@ def _drives(reader: Reader, path: str, system: Mapping[str, Any]) -> _Members:
     for _, storage in storages:
         for each, document in reader.each(objects(storage.get('Drives'))):
             yield f'{text(storage, "Id")}:{text(document, "Id")}', each, document
+
+
+def _named(found: Iterator[tuple[str, Indicator]]) -> dict[str, Indicator]:
+    """Return indicators by their names. Of several with a name, the others get a number."""
+    named: dict[str, Indicator] = {}
+    for name, indicator in found:
+        number, unique = 1, name
+        while unique in named:
+            unique = f'{name}_{(number := number + 1)}'
+        named[unique] = indicator
+    return named
 
 
 def _indicators(members: _Members) -> Iterator[tuple[str, Indicator]]:

@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ironic_traits.redfish.bmcs import Bmc, Failure, Unknown
+from ironic_traits.redfish.boot_settings import MODES
 from ironic_traits.redfish.machines import own, systems
 from ironic_traits.redfish.trees import ROOT, Reader, Unreadable, inner, objects, text
 
 #: {device of Ironic: its media in Redfish}. Some BMCs have DVD drives only.
 KINDS = {'cdrom': ('CD', 'DVD'), 'disk': ('USBStick',), 'floppy': ('Floppy',)}
-#: {boot mode of Ironic: that of Redfish}.
-MODES = {'uefi': 'UEFI', 'bios': 'Legacy'}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -38,7 +38,9 @@ class _Call:
             _check(task, outcome)
             return outcome
         except base.WorkFailed as error:
-            return self._failure(str(error), type(error))
+            failure = self._failure(str(error), type(error))
+            failure.done = error.done
+            return failure
         except Exception as error:
             LOG.exception('Node %s: the driver failed in "%s"', task.node['uuid'], task.action)
             return self.error(error)

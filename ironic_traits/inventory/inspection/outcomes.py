@@ -138,7 +138,7 @@ def _continue(connection: sa.Connection, node: sa.Row, row: sa.Row, moment: date
 
 
 def _facts(node: sa.Row, done: base.Done) -> Values:
-    changes: Values = {}
+    changes: Values = {**done.boot}
     if done.power_state:
         changes['power_state'] = done.power_state
     if done.properties:
@@ -210,6 +210,8 @@ def _give_up(
 ) -> None:
     reason = str(error)
     changes: Values = {'reservation': None, 'last_error': reason}
+    if error.done:
+        changes |= _facts(node, error.done)
     if claim.action == 'power':
         _end_power(connection, node, moment)
         requested, target = claim.arguments['target'], node.target_power_state

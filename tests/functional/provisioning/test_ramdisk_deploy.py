@@ -18,6 +18,7 @@ from tests.support.servers import free_port
 from tests.support.service import finish_work
 
 CD = '/Systems/1/VirtualMedia/Cd'
+SECURE = '/Systems/1/SecureBoot'
 INTERFACES = {'deploy_interface': 'ramdisk', 'boot_interface': 'redfish-virtual-media'}
 #: More looks at a BMC than one step has.
 MANY = 40
@@ -380,6 +381,63 @@ def test_an_unknown_boot_mode(client, bmc):
     assert shown == {'result': False, 'reason': 'The boot mode in the capabilities must be one of: uefi, bios.'}
 
 
+def has_secure_boot(bmc, mode='UEFI'):
+    """Let a BMC know secure boot, which is off."""
+    bmc.system['Boot']['BootSourceOverrideMode'] = mode
+    bmc.system['SecureBoot'] = to(SECURE)
+    bmc.documents[SECURE] = {'Id': 'SecureBoot', 'SecureBootEnable': False}
+
+
+@pytest.mark.parametrize('capabilities', [
+    {'secure_boot': 'true'},
+    {'secure_boot': True, 'boot_mode': 'uefi'},
+    '{"secure_boot": "True"}',
+])  # fmt: skip
+def test_secure_boot(client, bmc, images, capabilities):
+    """It is on while the instance is on the machine."""
+    has_secure_boot(bmc, 'Legacy')
+    uuid = available(client, bmc, instance_info={'capabilities': capabilities})
+    for verb, image, is_on in (
+        ('active', f'{images}/200/1000000', True),
+        ('rebuild', None, True),
+        ('deleted', None, False),
+    ):
+        node = change(client, uuid, verb, image)
+        assert node['provision_state'] == ('active' if is_on else 'available'), node['last_error']
+        assert bmc.documents[SECURE]['SecureBootEnable'] is is_on
+        assert (node['boot_mode'], node['secure_boot']) == ('uefi', is_on)
+
+
+def test_a_node_without_secure_boot(client, bmc, images):
+    """What the machine has is left alone, and shown."""
+    has_secure_boot(bmc)
+    bmc.documents[SECURE]['SecureBootEnable'] = True
+    for capabilities in ({}, {'secure_boot': 'false'}):
+        uuid = available(client, bmc, instance_info={'capabilities': capabilities})
+        for verb, image in (('active', f'{images}/200/1000000'), ('deleted', None)):
+            node = change(client, uuid, verb, image)
+            assert (node['boot_mode'], node['secure_boot'], node['last_error']) == ('uefi', True, None)
+            assert bmc.documents[SECURE]['SecureBootEnable'] is True
+
+
+def test_a_bmc_that_does_not_know_secure_boot(client, bmc, images):
+    """The machine is not touched. What has ended can be undeployed."""
+    bmc.system['PowerState'] = 'On'
+    uuid = available(client, bmc, instance_info={'capabilities': {'secure_boot': 'true'}})
+    node = change(client, uuid, 'active', f'{images}/200/1000000')
+    assert (node['provision_state'], node['secure_boot']) == ('deploy failed', None)
+    assert node['last_error'].endswith('The BMC does not know secure boot.')
+    assert bmc.system['PowerState'] == 'On'
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+
+
+def test_secure_boot_by_bios(client, bmc):
+    info = {'boot_iso': 'http://10.0.0.9/a.iso', 'capabilities': {'secure_boot': 'true', 'boot_mode': 'bios'}}
+    uuid = available(client, bmc, instance_info=info)
+    shown = client.get(f'/v1/nodes/{uuid}/validate')['boot']
+    assert shown == {'result': False, 'reason': 'secure_boot in the capabilities needs the boot mode uefi.'}
+
+
 def test_config_drive(client, bmc, images):
     uuid, image, drive = available(client, bmc), f'{images}/200/1000000', 'http://10.0.0.9/drive'
     assert change(client, uuid, 'active', image, configdrive=drive)['provision_state'] == 'active'
@@ -460,7 +518,7 @@ def test_undeploy_of_a_node_that_is_to_be_cleaned(client, bmc, images):
     node = change(client, uuid, 'deleted')
     assert node['provision_state'] == 'error'
     assert 'does not erase disks' in node['last_error']
-    assert (bmc.system['PowerState'], bmc.media) == ('Off', {})
+    assert (bmc.system['PowerState'], bmc.media, node['power_state']) == ('Off', {}, 'power off')
     client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'replace', 'path': '/automated_clean', 'value': False}])
     assert change(client, uuid, 'deleted')['provision_state'] == 'available'
 

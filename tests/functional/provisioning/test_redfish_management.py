@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.bmc_nodes import bmc_client, manageable
+from tests.support.bmc_nodes import bmc_client, carry_out, manageable
 from tests.support.bmc_server import media, serving, tree
 from tests.support.client import message
 from tests.support.redfish_trees import collection, to
@@ -135,6 +135,60 @@ def test_indicators(ask, bmc):
     )
     assert ask('GET', f'{path}/1:3@disk') == (400, 'Invalid indicator 1:3 specified.')
     assert ask('GET', f'{path}/1@power') == (400, 'Invalid component power specified.')
+
+
+def test_indicators_with_the_same_name(ask, bmc):
+    members = [to(f'/Chassis/{number}') for number in (1, 2, 3)]
+    bmc.system['Links'] = {'Chassis': members}
+    for number, state in ((1, 'Lit'), (2, 'Off'), (3, 'Blinking')):
+        bmc.documents[f'/Chassis/{number}'] = {'UUID': 'same', 'IndicatorLED': state}
+    path = '/management/indicators'
+    names = [each['name'] for each in ask('GET', f'{path}/chassis')[1]['indicators']]
+    assert names == ['same@chassis', 'same_2@chassis', 'same_3@chassis']
+    assert [ask('GET', f'{path}/{name}')[1]['state'] for name in names] == ['on', 'off', 'blinking']
+    assert ask('PUT', f'{path}/{names[1]}', {'state': 'on'}) == (204, b'')
+    assert bmc.documents['/Chassis/2']['IndicatorLED'] == 'Lit'
+
+
+@pytest.mark.parametrize(('mode', 'secure', 'shown'), [
+    ('UEFI', True, ('uefi', True)),
+    ('Legacy', False, ('bios', False)),
+    ('Other', 'yes', (None, None)),
+    (None, None, (None, None)),
+])  # fmt: skip
+def test_what_a_bmc_shows_of_the_boot(client, bmc, mode, secure, shown):
+    bmc.system['Boot']['BootSourceOverrideMode'] = mode
+    bmc.documents[SECURE]['SecureBootEnable'] = secure
+    node = client.get(f'/v1/nodes/{manageable(client, bmc)}/states')
+    assert (node['boot_mode'], node['secure_boot']) == shown
+
+
+def test_secure_boot_that_cannot_be_read(client, bmc):
+    """What is known of it stays, and the node can be managed."""
+    bmc.documents[SECURE]['SecureBootEnable'] = True
+    uuid = manageable(client, bmc)
+    bmc.answers[SECURE] = lambda handler: handler.answer({'error': {'message': 'Busy'}}, 503)
+    bmc.system['Boot']['BootSourceOverrideMode'] = 'UEFI'
+    for verb in ('provide', 'manage'):
+        carry_out(client, uuid, verb)
+    assert carry_out(client, uuid, 'adopt')['provision_state'] == 'active'
+    node = client.get(f'/v1/nodes/{uuid}/states')
+    assert (node['boot_mode'], node['secure_boot']) == ('uefi', True)
+
+
+@pytest.mark.parametrize('boot', [[], 'On', 7])
+def test_a_boot_that_is_no_object(ask, bmc, boot):
+    bmc.system['Boot'] = boot
+    for method, path, body in (
+        ('GET', '/management/boot_device/supported', None),
+        ('PUT', '/management/boot_device', {'boot_device': 'pxe'}),
+        ('PUT', '/states/boot_mode', {'target': 'uefi'}),
+    ):
+        status, text = ask(method, path, body)
+        assert status in (400, 502)
+        assert text.startswith('The BMC '), text
+        assert 'indices' not in text
+        assert 'NoneType' not in text
 
 
 def test_a_machine_without_indicators(ask, bmc):
