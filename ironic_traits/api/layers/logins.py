@@ -15,6 +15,7 @@ from oslo_config import cfg
 from ironic_traits import failures
 from ironic_traits.api import exceptions
 from ironic_traits.api.layers.health import TIMEOUT
+from ironic_traits.api.v1.match_types import FILTERS
 from ironic_traits.inventory.nodes import node_columns
 from ironic_traits.resources.nodes import NODES
 
@@ -56,6 +57,7 @@ class Logins:
             name: {
                 'label': column.label,
                 'is_facet': column.is_facet,
+                'is_in_requests': name in FILTERS,
                 'is_selectable': NODES[name].is_selectable,
                 'is_sortable': name in node_columns.SORTABLE,
             }

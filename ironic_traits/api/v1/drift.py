@@ -143,5 +143,7 @@ def _images(context: Context, documents: list[dict[str, Any]]) -> dict[str, requ
             raise failures.InvalidInput(
                 reason=f"'images', number {number} needs a 'name', and 'properties' or an 'id'."
             )
-        images[name] = requests.understand(image=glance.image(context, document))
+        # The name is only what the client calls it.
+        unnamed = {key: value for key, value in document.items() if key != 'name'}
+        images[name] = requests.understand(image=glance.image(context, unnamed))
     return images

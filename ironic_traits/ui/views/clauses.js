@@ -1,5 +1,6 @@
 // The clauses of a request, in words.
 import { number, plural } from '../format.js';
+import { COLUMNS, requestFilters } from './filters.js';
 
 /**
  * {kind: [words for a node that meets the clause, for one that does not]}.
@@ -58,7 +59,18 @@ function inWords(clause, column) {
   const value = rest.join(':');
   const prefix = column ? 'not: ' : '';
   if (kind === 'eligible') return ELIGIBLE[value]?.[column] ?? prefix + value;
+  const filter = filterName(kind);
+  if (filter) return column ? `has another ${filter} than ${value}` : `has the ${filter} ${value}`;
   return `${KINDS[kind]?.[column] ?? prefix + kind} ${value.replaceAll(',', ', ')}`.trim();
+}
+
+/**
+ * Return what a filter of a request is called in a sentence; undefined for another kind of clause.
+ *
+ * @param {string} kind
+ */
+function filterName(kind) {
+  return requestFilters().includes(kind) ? COLUMNS[kind].label.toLowerCase() : undefined;
 }
 
 /**
@@ -75,6 +87,8 @@ const NAMES = { required: '', required_any: 'one of ', forbidden: 'not ', resour
  */
 function nameOf(clause) {
   const [kind, ...rest] = clause.split(':');
+  const filter = filterName(kind);
+  if (filter) return `${filter} ${rest.join(':')}`;
   return Object.hasOwn(NAMES, kind) ? NAMES[kind] + rest.join(':').replaceAll(',', ', ') : `“${clauseWords(clause)}”`;
 }
 

@@ -6,22 +6,22 @@ import { html } from '../html.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy } from '../widgets.js';
 
-const CLASSES = '/v1/facets?by=resource_class&limit=1000';
-
-/** Load the resource classes of the nodes if they are needed: {data: [{value, nodes}, …], error, …} of useData. */
-export function useClasses(isNeeded) {
-  return useData(isNeeded ? CLASSES : null, async (signal) => {
-    const { facets } = await get(CLASSES, { signal });
-    return (facets.resource_class ?? []).filter(({ value }) => value);
+/** Load the values of a field of nodes if they are needed: {data: [{value, nodes}, …], error, …} of useData. */
+export function useValues(name, isNeeded) {
+  const path = `/v1/facets?by=${name}&limit=1000`;
+  return useData(isNeeded ? path : null, async (signal) => {
+    const { facets } = await get(path, { signal });
+    return (facets[name] ?? []).filter(({ value }) => value !== null && value !== '').map((each) => ({ ...each, value: String(each.value) }));
   });
 }
 
-/** The field for a resource class. It offers those of the nodes. */
-export function ResourceClass() {
+/** The field for a value of a field of nodes, such as resource_class. It offers those of the nodes. */
+export function ValueOfNodes({ name, label, ...attributes }) {
   const [isUsed, setUsed] = useState(false);
-  const { data } = useClasses(isUsed);
-  return html`<label>Resource class <input name="resource_class" list="classes" autocomplete="off" onFocus=${() => setUsed(true)} /></label>
-    <datalist id="classes">${(data ?? []).map(({ value, nodes }) => html`<option value=${value}>${plural(nodes, 'node')}</option>`)}</datalist>`;
+  const { data } = useValues(name, isUsed);
+  const id = `values-of-${name}`;
+  return html`<label>${label} <input name=${name} list=${id} autocomplete="off" ...${attributes} onFocus=${() => setUsed(true)} /></label>
+    <datalist id=${id}>${(data ?? []).map(({ value, nodes }) => html`<option value=${value}>${plural(nodes, 'node')}</option>`)}</datalist>`;
 }
 
 /** A field for names of flavors of nova. It offers those that are for nodes. */

@@ -4,7 +4,7 @@ import { PAGE_PARAMETERS, all } from '../router.js';
 
 /** @import { Values } from '../api.js' */
 
-/** @typedef {{label: string, is_facet: boolean, is_selectable: boolean, is_sortable: boolean}} Column */
+/** @typedef {{label: string, is_facet: boolean, is_in_requests: boolean, is_selectable: boolean, is_sortable: boolean}} Column */
 /**
  * The columns: {field: Column}. The service has the table of fields.
  *
@@ -70,6 +70,14 @@ export function fill({ columns, flags }) {
     FIELDS[name] = label;
     EMPTIES.add(name);
   }
+}
+
+/** Fields whose value is the same for all nodes that match a request. */
+const OF_ALL_MATCHES = ['provision_state', 'maintenance'];
+
+/** Return the fields by which a request for nodes can be limited, besides the resource class. */
+export function requestFilters() {
+  return Object.keys(COLUMNS).filter((name) => COLUMNS[name].is_facet && COLUMNS[name].is_in_requests && !OF_ALL_MATCHES.includes(name));
 }
 
 const isFilter = (/** @type {string} */ name) => [OTHERS, FIELDS, FLAGS, TRAIT_FILTERS].some((filters) => Object.hasOwn(filters, name));

@@ -9,7 +9,8 @@ import { TraitInput, namesIn } from '../trait_input.js';
 import { useState } from '../vendor/hooks.js';
 import { Bar, Busy, Card, Command, Empty, Problem } from '../widgets.js';
 import { clauseWords, verdict } from './clauses.js';
-import { NovaFlavor, ResourceClass, Wrong, marks } from './fields.js';
+import { NovaFlavor, ValueOfNodes, Wrong, marks } from './fields.js';
+import { COLUMNS, requestFilters } from './filters.js';
 import { flavorOf, imageOf } from './requests.js';
 import { MATCHES, Matches, NearMisses } from './why_matches.js';
 import { Relaxations, Relaxed } from './why_relaxations.js';
@@ -18,11 +19,17 @@ import { Groups, TOPOLOGY_FIELDS, TopologyFields, topologyOf, topologyOptions } 
 
 /** The fields of the form, as they are in the URL. */
 const ONE_OF = ['one_of', 'one_of_2', 'one_of_3', 'one_of_4'];
-const FIELDS = ['flavor', 'flavor_name', 'image', 'image_id', 'required', ...ONE_OF, 'forbidden', 'resource_class', ...TOPOLOGY_FIELDS];
+const FIELDS = ['flavor', 'flavor_name', 'image', 'image_name', 'required', ...ONE_OF, 'forbidden', 'resource_class', ...TOPOLOGY_FIELDS];
+const UUID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
 const EXAMPLE = `{
   "resources:CUSTOM_GOLD": "1",
   "trait:HW_CPU_X86_VMX": "required"
 }`;
+
+/** Return the names of all fields of the form. */
+function fields() {
+  return [...FIELDS, ...requestFilters()];
+}
 
 /** Return the body of POST /v1/matches for the parameters; throws a FieldError. */
 function bodyOf(parameters) {
@@ -30,9 +37,10 @@ function bodyOf(parameters) {
   /** @type {Record<string, unknown>} */
   const body = topologyOf(text);
   if (text('flavor') && text('flavor_name')) throw new FieldError('flavor_name', 'Enter either a flavor, or the name of one of nova.');
-  if (text('image') && text('image_id')) throw new FieldError('image_id', 'Enter either an image, or the id of one in Glance.');
+  if (text('image') && text('image_name')) throw new FieldError('image_name', 'Enter either an image, or the name of one in Glance.');
   const flavor = text('flavor_name') ? { name: text('flavor_name') } : inField('flavor', () => flavorOf(text('flavor')));
-  const image = text('image_id') ? { id: text('image_id') } : inField('image', () => imageOf(text('image')));
+  const named = UUID.test(text('image_name')) ? { id: text('image_name') } : { name: text('image_name') };
+  const image = text('image_name') ? named : inField('image', () => imageOf(text('image')));
   if (flavor) body.flavor = flavor;
   if (image) body.image = image;
   for (const name of ['required', 'forbidden']) {
@@ -41,14 +49,16 @@ function bodyOf(parameters) {
   }
   const oneOf = ONE_OF.map((name) => namesIn(text(name))).filter((names) => names.length);
   if (oneOf.length) body.required_any = oneOf;
-  if (text('resource_class')) body.resource_class = text('resource_class');
+  for (const name of ['resource_class', ...requestFilters()]) {
+    if (text(name)) body[name] = text(name);
+  }
   return body;
 }
 
 export function Why({ parameters }) {
   let body = null;
   let wrong = null;
-  const isAsked = FIELDS.some((name) => parameters.get(name));
+  const isAsked = fields().some((name) => parameters.get(name));
   try {
     body = isAsked ? bodyOf(parameters) : null;
   } catch (error) {
@@ -67,10 +77,10 @@ export function Why({ parameters }) {
 }
 
 function Form({ parameters, wrong }) {
-  const form = useFields(FIELDS, parameters, wrong);
+  const form = useFields(fields(), parameters, wrong);
   const submit = (event) => {
     event.preventDefault();
-    go(['why'], fieldsOf(event.target, FIELDS));
+    go(['why'], fieldsOf(event.target, fields()));
   };
   const [groups, setGroups] = useState(1);
   const shown = Math.max(groups, ONE_OF.findLastIndex((name) => parameters.get(name)) + 1);
@@ -79,12 +89,16 @@ function Form({ parameters, wrong }) {
     ${ONE_OF.map((name, place) => html`<div key=${name} hidden=${place >= shown}><${TraitInput} label=${place ? 'And one of these traits' : 'One of these traits'} name=${name} /></div>`)}
     ${shown < ONE_OF.length && html`<div><button type="button" class="small" onClick=${() => setGroups(shown + 1)}>Add one of others</button></div>`}
     <${TraitInput} label="Forbidden traits" name="forbidden" />
-    <${ResourceClass} />
+    <${ValueOfNodes} name="resource_class" label="Resource class" />
+    <details open=${requestFilters().some((name) => parameters.get(name))}>
+      <summary>Only nodes with …</summary>
+      <div class="request">${requestFilters().map((name) => html`<${ValueOfNodes} key=${name} name=${name} label=${COLUMNS[name].label} />`)}</div>
+    </details>
     <${TopologyFields} parameters=${parameters} wrong=${wrong} />
     <${NovaFlavor} label="Flavor of nova" name="flavor_name" placeholder="its name" ...${marks(wrong, 'flavor_name')} />
     <${Wrong} error=${wrong} field="flavor_name" />
-    <label>Image of Glance <input name="image_id" class="mono" placeholder="its id" ...${marks(wrong, 'image_id')} /></label>
-    <${Wrong} error=${wrong} field="image_id" />
+    <label>Image of Glance <input name="image_name" placeholder="its name or id" ...${marks(wrong, 'image_name')} /></label>
+    <${Wrong} error=${wrong} field="image_name" />
     <details open=${['flavor', 'image'].some((name) => parameters.get(name))}>
       <summary>A flavor or an image as JSON</summary>
       <div class="request">
@@ -109,9 +123,12 @@ function Answer({ body, parameters }) {
   }
   const { request: requirements, nodes, topology, warnings, explanation } = state.data;
   const { count } = body;
-  const merged = { ...requirements, count, topology: body.topology, relative_to: body.relative_to };
+  const limits = Object.fromEntries(requestFilters().filter((name) => body[name]).map((name) => [name, body[name]]));
+  // Neither command has the filters.
+  const hasCommands = !Object.keys(limits).length;
+  const merged = { ...limits, ...requirements, count, topology: body.topology, relative_to: body.relative_to };
   const dropped = parameters.getAll('drop');
-  const drop = (clauses) => go(['why'], { ...Object.fromEntries(FIELDS.map((name) => [name, parameters.get(name)])), drop: clauses });
+  const drop = (clauses) => go(['why'], { ...Object.fromEntries(fields().map((name) => [name, parameters.get(name)])), drop: clauses });
   const reserved = () => {
     setReserved(true);
     state.reload();
@@ -132,8 +149,8 @@ function Answer({ body, parameters }) {
     ${(nodes.length > 0 || hasReserved) && html`<${Reserve} body=${body} canReserve=${nodes.length > 0} onDone=${reserved} />`}
     <${Card} title="The same with a command">
       <${Command} label="curl">${curl('/v1/matches', { method: 'POST', body: { ...body, explain: true } })}<//>
-      ${!body.topology && html`<${Command} label="Placement">${curl(`/placement/allocation_candidates?${merged.placement_query}`, { placement: true })}<//>`}
-      ${topologyOptions(body) && html`<${Command} label="baremetal">${baremetal(merged)}<//>`}
+      ${hasCommands && !body.topology && html`<${Command} label="Placement">${curl(`/placement/allocation_candidates?${merged.placement_query}`, { placement: true })}<//>`}
+      ${hasCommands && topologyOptions(body) && html`<${Command} label="baremetal">${baremetal(merged)}<//>`}
     <//>`;
 }
 

@@ -6,14 +6,20 @@ import { html } from '../html.js';
 import { link } from '../router.js';
 import { Busy, Card, Problem } from '../widgets.js';
 import { dropWords, withoutWords } from './clauses.js';
-import { useClasses } from './fields.js';
+import { useValues } from './fields.js';
+import { requestFilters } from './filters.js';
 import { MATCHES, Matches, isCut } from './why_matches.js';
 
 /** Clauses of requirements, which a request can leave out; those of "eligible" it cannot. */
 const DROPPABLE = /^(required|required_any|forbidden|resource_class|topology):/;
 
 function isDroppable(clauses) {
-  return clauses.every((clause) => DROPPABLE.test(clause));
+  return clauses.every((clause) => DROPPABLE.test(clause) || requestFilters().includes(clause.split(':')[0]));
+}
+
+/** Return the filters of a request: {name: value}. */
+function limitsOf(merged) {
+  return Object.fromEntries(requestFilters().filter((name) => merged[name]).map((name) => [name, merged[name]]));
 }
 
 /** The relaxations; dropped: the clauses of the one that is shown, none if it is empty. onDrop gets others. */
@@ -39,7 +45,7 @@ export function Relaxations({ relaxations, merged, dropped, onDrop }) {
 
 /** Return the resource classes of nodes that have a name in Placement: [name, …]; null until they are known. */
 function useClassesNamed(placementName) {
-  const { data, error } = useClasses(Boolean(placementName));
+  const { data, error } = useValues('resource_class', Boolean(placementName));
   if (!placementName || error) return [];
   return data ? data.map(({ value }) => value).filter((name) => normalized(name) === placementName) : null;
 }
@@ -52,11 +58,12 @@ function normalized(name) {
 /**
  * Return the filters of the list of nodes for requirements.
  *
- * @param {{required?: string[], required_any?: string[][], forbidden?: string[], resource_class?: string}} requirements
+ * @param {Record<string, any>} requirements
  * @param {string[]} names the classes of nodes that the required one may mean.
  */
-function filters({ required = [], required_any = [], forbidden = [], resource_class }, names) {
+function filters({ required = [], required_any = [], forbidden = [], resource_class, ...others }, names) {
   return {
+    ...limitsOf(others),
     traits: required.join(','),
     'traits-any': required_any.map((each) => each.join(',')),
     'not-traits-any': forbidden.join(','),
@@ -75,7 +82,9 @@ function without(merged, dropped) {
     topology: (merged.topology ?? []).filter(({ key }) => left('topology', key)),
   };
   body.relative_to = body.topology.length ? (merged.relative_to ?? []) : [];
-  if (merged.resource_class && left('resource_class', merged.resource_class)) body.resource_class = merged.resource_class;
+  for (const [name, value] of Object.entries({ resource_class: merged.resource_class, ...limitsOf(merged) })) {
+    if (value && left(name, value)) body[name] = value;
+  }
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value.length));
 }
 

@@ -73,6 +73,32 @@ def test_there_is_no_such_image(glance, tmp_path):
         assert (response.status_int, message(response)) == (400, f'Glance has no image {IMAGE}.')
 
 
+def test_a_real_image_by_name(glance, tmp_path):
+    document = {'disk_format': 'raw', 'container_format': 'bare', 'trait:CUSTOM_A': 'required'}
+    for name in ('named é/1', 'twice', 'twice'):
+        tell('POST', f'{glance}/v2/images', document | {'name': name})
+    with service(tmp_path, glance) as client:
+        assert match(client, {'name': 'named é/1'}).json['request']['required'] == ['CUSTOM_A']
+        for name, reason in (
+            ('twice', 'Several images of Glance have the name twice. Use an id.'),
+            ('nowhere', 'Glance has no image nowhere.'),
+            ('named', 'Glance has no image named.'),
+            ('in:"named é/1",twice', 'Glance has no image in:"named é/1",twice.'),
+        ):
+            response = match(client, {'name': name})
+            assert (response.status_int, message(response)) == (400, reason)
+        # An id comes before a name, and properties before both.
+        assert match(client, {'name': 'twice', 'id': IMAGE}).status_int == 400
+        assert match(client, {'name': 'nowhere', 'properties': {}}).status_int == 200
+
+
+@pytest.mark.parametrize('name', ['', 5, None, ['a']])
+def test_no_name(tmp_path, name):
+    """A request without a name does not query Glance."""
+    with service(tmp_path, 'http://127.0.0.1:1') as client:
+        assert match(client, {'name': name}).status_int == 200
+
+
 @pytest.mark.parametrize('image', [{'id': 'my-image'}, {'id': 5}, {'id': f'{IMAGE}/../x'}])
 def test_no_id(tmp_path, image):
     """A request without an id does not query Glance."""
@@ -87,6 +113,7 @@ def test_without_glance(tmp_path):
         response = match(client, {'id': IMAGE})
         assert response.status_int == 400
         assert f'Image {IMAGE} cannot be looked up, because [glance] endpoint_override is not set.' in response.text
+        assert 'Image debian cannot be looked up' in match(client, {'name': 'debian'}).text
         # A request with the properties may contain the id, too.
         assert match(client, {'id': 'mine', 'properties': {}}).status_int == 200
         # Null counts as absent.
@@ -147,6 +174,8 @@ def test_a_glance_that_does_not_work(tmp_path, fixed):
         failed = match(client, {'id': IMAGE})
         assert (failed.status_int, failed.json['code']) == (503, 'baremetal.glance_unavailable')
         assert IMAGE in message(failed)
+        failed = match(client, {'name': 'debian'})
+        assert (failed.status_int, failed.json['code']) == (503, 'baremetal.glance_unavailable')
 
 
 def test_a_glance_that_is_not_there(tmp_path):

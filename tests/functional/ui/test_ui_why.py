@@ -24,7 +24,9 @@ def _respond(environ):
     if 'flavors' in environ['PATH_INFO']:
         flavors = [{'id': name, 'name': name, 'extra_specs': specs} for name, specs in _FLAVORS.items()]
         return '200 OK', json.dumps({'flavors': flavors}).encode()
-    return '200 OK', json.dumps({'id': IMAGE, 'status': 'active', 'trait:CUSTOM_TIER_1': 'required'}).encode()
+    image = {'id': IMAGE, 'name': 'debian', 'status': 'active', 'trait:CUSTOM_TIER_1': 'required'}
+    is_list = 'name=debian' in environ['QUERY_STRING']
+    return '200 OK', json.dumps({'images': [image]} if is_list else image).encode()
 
 
 @pytest.fixture(scope='module')
@@ -56,15 +58,41 @@ def test_a_flavor_and_an_image_are_picked(tab):
     page.get_by_role('button', name='Ask').click()
     matches = page.get_by_role('status').filter(has_text='of 24 match')
     expect(matches).to_have_text('5 nodes of 24 match')
-    page.get_by_label('Image of Glance').fill(IMAGE)
-    page.get_by_role('button', name='Ask').click()
-    expect(matches).to_have_text('1 node of 24 matches')
+    for image in (IMAGE, 'debian'):
+        page.get_by_label('Image of Glance').fill(image)
+        page.get_by_role('button', name='Ask').click()
+        expect(page).to_have_url(re.compile(f'image_name={image}'))
+        expect(matches).to_have_text('1 node of 24 matches')
     page.get_by_text('A flavor or an image as JSON').click()
     page.get_by_label('Flavor', exact=True).fill('{}')
     page.get_by_role('button', name='Ask').click()
     expect(page.get_by_role('alert')).to_have_text('Enter either a flavor, or the name of one of nova.')
     expect(name).to_have_accessible_description('Enter either a flavor, or the name of one of nova.')
     expect(name).to_be_focused()
+    tab.check_accessibility()
+
+
+def test_only_some_of_the_nodes(tab):
+    """Filters limit the nodes, and what would help drops them like other conditions."""
+    page = tab.open('#/why')
+    page.get_by_text('Only nodes with …').click()
+    field = page.get_by_label('Owner')
+    field.focus()
+    expect(page.locator('#values-of-owner option[value="web"]')).to_have_count(1)
+    field.fill('web')
+    page.get_by_label('Conductor group').fill('nowhere')
+    page.get_by_role('button', name='Ask').click()
+    expect(page.get_by_role('status').filter(has_text='match')).to_have_text(
+        re.compile('^No node matches; without .*conductor group nowhere.* [0-9]+ match')
+    )
+    expect(page.get_by_role('rowheader', name='has the conductor group nowhere')).to_be_visible()
+    button = page.get_by_role('button', name=re.compile('^Drop .*conductor group nowhere'))
+    button.first.click()
+    expect(page.get_by_text('would match.')).to_be_visible()
+    # The commands would ask for other nodes.
+    expect(page.get_by_text('allocation_candidates')).to_have_count(0)
+    page.reload()
+    expect(field).to_have_value('web')
     tab.check_accessibility()
 
 
