@@ -16,7 +16,7 @@ _WORDS = (
     'apikey', 'accesskey', 'authkey', 'privkey', 'privatekey', 'cryptokey', 'encryptionkey', 'keycontents',
     'credential', 'passcode', 'passphrase', 'passwd', 'password', 'secret', 'snmpcommunity', 'token',
 )  # fmt: skip
-_DRIVE = re.compile(r'(/config_drives/[^/]+/)[^/]+')
+_DRIVE = re.compile(r'(config-2-)[0-9a-f]+', re.IGNORECASE)
 _NO_SEPARATORS = str.maketrans('', '', '_- ')
 
 
@@ -29,8 +29,8 @@ def masked(document: Mapping[str, Any], also: Iterable[str] = ()) -> dict[str, A
     return result | {key: MASK for key in also if key in result}
 
 
-def path(text: str) -> str:
-    """Return the path of a URL with a mask for the token of a config drive (``redfish.config_drives``)."""
+def tokens(text: str) -> str:
+    """Return a text with masks for the tokens of config drives (``redfish.config_drives``)."""
     return _DRIVE.sub(rf'\1{MASK}', text)
 
 
@@ -45,7 +45,7 @@ def url(text: str) -> str:
         return MASK
     user, at, host = parts.netloc.rpartition('@')
     masked_parts = parts._replace(
-        path=path(parts.path),
+        path=tokens(parts.path),
         netloc=f'{MASK if user else ""}{at}{host}',
         query=MASK if parts.query else '',
         fragment=MASK if parts.fragment else '',

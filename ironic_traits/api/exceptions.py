@@ -10,7 +10,7 @@ import webob
 import webob.exc
 import wsme.exc
 
-from ironic_traits import failures
+from ironic_traits import failures, masks
 from ironic_traits.api.resource import CONTEXT
 from ironic_traits.db.failover import outage
 from ironic_traits.failures import Failure
@@ -73,5 +73,6 @@ def _routing(error: Any) -> Failure:
 
 
 def url_path(environ: WSGIEnvironment) -> str:
-    """Return the path of a request as in its URL, quoted: it may contain newlines."""
-    return urllib.parse.quote((environ.get('SCRIPT_NAME', '') + environ['PATH_INFO']).encode('latin-1'))
+    """Return the path of a request as in its URL, without secrets, and quoted: it may contain newlines."""
+    path = (environ.get('SCRIPT_NAME', '') + environ['PATH_INFO']).encode('latin-1')
+    return masks.tokens(urllib.parse.quote(path))

@@ -4,7 +4,6 @@ Each step looks at the BMC, does what is left to do, and looks again later. So i
 another worker. A BMC that fails, or shows what was a moment ago, is asked again.
 """
 
-import contextlib
 import dataclasses
 import json
 import logging
@@ -65,12 +64,19 @@ def _check_instance(node: Mapping[str, Any], conf: cfg.ConfigOpts) -> None:
             'kernel_append_params in instance_info cannot be used: the image is booted as it is. Build an ISO image '
             'with these parameters.'
         )
-    if drive := _config_drive(node, conf):
-        boot_images.check_url('The config drive', drive)
+    drive = node['configdrive']
+    if drive is not None and not config_drives.is_url(drive):
+        config_drives.unpack(drive)
+    if url := _config_drive(node, conf):
+        boot_images.check_url('The config drive', url)
     if mode and mode not in boot_settings.MODES:
         raise boot_images.BadImage(
             f'The boot mode in the capabilities must be one of: {", ".join(boot_settings.MODES)}.'
         )
+    if _asked(node) is None:
+        raise boot_images.BadImage('capabilities in instance_info must be an object, or the JSON of one.')
+    if _capability(node, 'secure_boot') not in ('', 'true', 'false'):
+        raise boot_images.BadImage('secure_boot in the capabilities must be true or false.')
     if mode == 'bios' and _is_secure(node):
         raise boot_images.BadImage('secure_boot in the capabilities needs the boot mode uefi.')
 
@@ -78,12 +84,11 @@ def _check_instance(node: Mapping[str, Any], conf: cfg.ConfigOpts) -> None:
 def _config_drive(node: Mapping[str, Any], conf: cfg.ConfigOpts) -> str | None:
     """Return the URL of the config drive of an instance; None without one.
 
-    :raises BadImage: it is no config drive, or this service has no URL for BMCs.
+    :raises BadImage: this service has no URL for BMCs.
     """
     drive = node['configdrive']
     if drive is None or config_drives.is_url(drive):
         return cast(str | None, drive)
-    config_drives.unpack(drive)
     base_url = conf.deploy.http_url or conf.api.public_endpoint
     if not base_url:
         raise boot_images.BadImage(
@@ -134,7 +139,7 @@ def _stop(task: base.Task, bmc: Bmc) -> base.Done:
     if task.step:
         virtual_media.check(bmc, _devices(task))
         if _is_secure(task.node):
-            boot_settings.check_secure_boot(bmc)
+            boot_settings.secure_boot(bmc)
     if not task.node['disable_power_off'] and redfish_power.shown(bmc.document()) != states.POWER_OFF:
         if _is_turn(task):
             bmc.reset('ForceOff')
@@ -149,11 +154,21 @@ def _stop(task: base.Task, bmc: Bmc) -> base.Done:
         if task.step:
             raise
     if not task.step and _is_secure(task.node):
-        # A BMC that does not know it has not switched it on.
-        with contextlib.suppress(Unknown):
-            boot_settings.set_secure_boot(bmc, False)
+        _end_secure_boot(task, bmc)
     power_state = None if task.node['disable_power_off'] else states.POWER_OFF
     return base.Done(power_state=power_state, boot=boot_settings.shown(bmc, bmc.document()))
+
+
+def _end_secure_boot(task: base.Task, bmc: Bmc) -> None:
+    """Switch secure boot off. An undeploy does not fail because of it: ``secure_boot`` of the node shows it."""
+    try:
+        boot_settings.set_secure_boot(bmc, False)
+    except Unknown as error:
+        LOG.info('Node %s: secure boot is left as it is: %s', task.node['uuid'], error)
+    except (Failure, Unreadable) as error:
+        if _looks(task) < _LOOKS // 2:
+            raise
+        LOG.warning('Node %s: secure boot could not be switched off: %s', task.node['uuid'], error)
 
 
 def _insert(task: base.Task, bmc: Bmc) -> base.Done:
@@ -178,17 +193,22 @@ def _start(task: base.Task, bmc: Bmc) -> base.Done | base.Later:
         if is_on and not restarts:
             raise base.WorkFailed('The machine was powered on during the deploy.')
         # In a phase of its own: a machine that is on after this one has booted the image.
-        virtual_media.boot_once(bmc, _boot_mode(task.node))
-        if _is_secure(task.node):
-            boot_settings.set_secure_boot(bmc, True)
+        _prepare_boot(task, bmc)
         return base.Later(0)
     if _is_turn(task) and (restarts or not is_on) and text(system, 'PowerState') != 'PoweringOn':
-        virtual_media.boot_once(bmc, _boot_mode(task.node))
+        _prepare_boot(task, bmc)
         bmc.reset(*(('ForceRestart', 'PowerCycle') if is_on else ('On', 'ForceOn')))
         is_on = restarts
     if not is_on:
         raise Failure('The machine does not power on.')
     return base.Done(power_state=states.POWER_ON, boot=boot_settings.shown(bmc, system))
+
+
+def _prepare_boot(task: base.Task, bmc: Bmc) -> None:
+    """Set the boot source, and secure boot if the instance asks for it."""
+    virtual_media.boot_once(bmc, _boot_mode(task.node))
+    if _is_secure(task.node):
+        boot_settings.set_secure_boot(bmc, True)
 
 
 def _devices(task: base.Task) -> tuple[str, ...]:
@@ -199,25 +219,33 @@ def _devices(task: base.Task) -> tuple[str, ...]:
 
 
 def _boot_mode(node: Mapping[str, Any]) -> str:
-    """Return the boot mode that the instance asks for, else the one of the node; '' if neither has one."""
-    mode, pairs = _asked(node).get('boot_mode'), str(node['properties'].get('capabilities') or '')
+    """Return the boot mode that the instance needs, else the one of the node; '' if neither has one."""
+    if mode := _capability(node, 'boot_mode') or ('uefi' if _is_secure(node) else ''):
+        return mode
+    pairs = str(node['properties'].get('capabilities') or '')
     known = {name.strip(): value for name, _, value in (pair.partition(':') for pair in pairs.split(','))}
-    return str(mode or known.get('boot_mode') or '').strip().lower() or ('uefi' if _is_secure(node) else '')
+    return known.get('boot_mode', '').strip().lower()
 
 
 def _is_secure(node: Mapping[str, Any]) -> bool:
     """Whether the instance asks for secure boot."""
-    return str(_asked(node).get('secure_boot')).strip().lower() == 'true'
+    return _capability(node, 'secure_boot') == 'true'
 
 
-def _asked(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the capabilities that the instance asks for."""
+def _capability(node: Mapping[str, Any], name: str) -> str:
+    """Return a capability that the instance asks for, in lower case; '' without it."""
+    value = (_asked(node) or {}).get(name)
+    return '' if value is None else str(value).strip().lower()
+
+
+def _asked(node: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the capabilities that the instance asks for; None if they cannot be read."""
     own = node['instance_info'].get('capabilities')
     try:
-        asked = json.loads(own) if isinstance(own, str) else own
+        asked = json.loads(own) if isinstance(own, str) and own else own or {}
     except (ValueError, RecursionError):
-        asked = None
-    return asked if isinstance(asked, dict) else {}
+        return None
+    return asked if isinstance(asked, dict) else None
 
 
 def _looks(task: base.Task) -> int:

@@ -231,9 +231,7 @@ class Bmc:
         """
         parts, quoted = urllib.parse.urlsplit(url), json.dumps(url)[1:-1]
         # What the BMC repeats must not show a password or a token of the URL.
-        secrets = [url, quoted, parts.netloc.rpartition('@')[0], parts.password or '', parts.query]
-        if masks.path(parts.path) != parts.path:
-            secrets.append(parts.path.rpartition('/')[2])
+        secrets = (url, quoted, parts.netloc.rpartition('@')[0], parts.password or '', parts.query)
         with self._sentences(*(secrets if masks.url(url) != url else ())):
             self._medium(path).insert_media(url)
 
@@ -313,7 +311,7 @@ def _sentence(error: Exception, secrets: Sequence[str]) -> str:
         # Before they are cut: a part of a secret would not be found.
         for secret in secrets:
             words = words.replace(secret, '***')
-        return printable(words)
+        return printable(masks.tokens(words))
 
     if isinstance(error, exceptions.AccessError) and error.status_code == HTTPStatus.UNAUTHORIZED:
         return f'The BMC refuses the user name or the password ({error.status_code}).'

@@ -1,7 +1,7 @@
 """The boot mode of a machine, and its secure boot. A change takes effect when the machine boots again."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ironic_traits.redfish.bmcs import Bmc, Failure, Unknown
@@ -41,27 +41,43 @@ def set_mode(bmc: Bmc, mode: str) -> None:
         bmc.set_boot_mode(value)
 
 
-def check_secure_boot(bmc: Bmc) -> str:
-    """Return the path of the document about secure boot.
+def overrides(bmc: Bmc) -> Iterator[Mapping[str, Any]]:
+    """Yield how the System boots the next time: now, and after what is to be changed."""
+    system = bmc.document()
+    yield inner(system, 'Boot')
+    if later := text(inner(system, '@Redfish.Settings', 'SettingsObject'), '@odata.id'):
+        with contextlib.suppress(Unreadable):
+            yield inner(bmc.get(later), 'Boot')
 
-    :raises Unknown: the BMC has none.
-    :raises Failure: it cannot be read.
+
+def secure_boot(bmc: Bmc) -> tuple[str, Mapping[str, Any]]:
+    """Return the path of the document about secure boot, and the document.
+
+    :raises Unknown: the BMC does not know secure boot.
+    :raises Unreadable: it cannot be read.
     """
     path = link(bmc.document(), 'SecureBoot')
-    if not path:
+    document = bmc.get(path) if path else {}
+    if not isinstance(document.get('SecureBootEnable'), bool):
         raise Unknown('The BMC does not know secure boot.')
-    return path
+    return path, document
 
 
 def set_secure_boot(bmc: Bmc, enabled: bool) -> None:
     """Switch secure boot on or off.
 
     :raises Unknown: the BMC does not know it, or the boot mode is another one.
-    :raises Failure: the BMC refuses it.
+    :raises Failure: the BMC refuses it, or forgets it.
+    :raises Unreadable: it cannot be read.
     """
-    path = check_secure_boot(bmc)
-    if bmc.get(path).get('SecureBootEnable') is enabled:
+    path, document = secure_boot(bmc)
+    if document['SecureBootEnable'] is enabled:
         return
-    if text(inner(bmc.document(), 'Boot'), 'BootSourceOverrideMode') == MODES['bios']:
+    modes = [mode for boot in overrides(bmc) if (mode := text(boot, 'BootSourceOverrideMode'))]
+    if modes and modes[-1] == MODES['bios']:
         raise Unknown('Secure boot needs the boot mode uefi.')
     bmc.patch(path, {'SecureBootEnable': enabled})
+    _, changed = secure_boot(bmc)
+    # Others change it when the machine boots.
+    if changed['SecureBootEnable'] is not enabled and '@Redfish.Settings' not in changed:
+        raise Failure('The BMC does not keep the change of secure boot.')

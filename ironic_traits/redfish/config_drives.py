@@ -5,9 +5,11 @@ Only who knows the drive, or the URL, knows the token.
 """
 
 import base64
+import functools
 import gzip
 import hmac
 import io
+import threading
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -17,10 +19,20 @@ import pycdlib
 
 from ironic_traits.redfish.boot_images import BadImage
 
-#: Below it, the API serves config drives: /config_drives/{uuid of the node}/{token}.img
+#: Below it, the API serves config drives: /config_drives/{uuid of the node}/config-2-{token}.img. By these names,
+#: ``masks`` knows the tokens.
 PREFIX = '/config_drives/'
 #: Maximum number of bytes of a config drive, as in Ironic and nova.
 _MOST = 64 * 2**20
+_OBJECT = {dict: 'an object'}
+#: {part of a document: {type: what it is called}}.
+_PARTS: dict[str, dict[Any, str]] = {
+    'meta_data': _OBJECT,
+    'network_data': _OBJECT,
+    'user_data': {str: 'a text', dict: 'an object', list: 'a list'},
+    'vendor_data': _OBJECT,
+}
+_UNPACKING = threading.Lock()
 #: Folders of the files, for systems of each age.
 _VERSIONS = ('2012-08-10', 'latest')
 
@@ -36,13 +48,13 @@ def pack(document: Mapping[str, Any], node: Mapping[str, Any]) -> str:
 
     :param document: {'meta_data': …, 'network_data': …, 'user_data': …, 'vendor_data': …}; each may be missing.
     :param node: with ``uuid`` and ``name``, which the metadata get if they have none.
-    :raises BadImage: the metadata are no object.
+    :raises BadImage: a part has another type than these.
     """
-    meta_data = document.get('meta_data') or {}
-    if not isinstance(meta_data, dict):
-        raise BadImage('meta_data of the config drive must be an object.')
+    for name, types in _PARTS.items():
+        if not isinstance(document.get(name), (*types, type(None))):
+            raise BadImage(f'{name} of the config drive must be {" or ".join(types.values())}.')
+    meta_data, user_data = document.get('meta_data') or {}, document.get('user_data')
     defaults = {'uuid': node['uuid']} | ({'name': node['name']} if node['name'] else {})
-    user_data = document.get('user_data')
     files = {
         'meta_data.json': orjson.dumps(defaults | meta_data),
         'network_data.json': _json(document.get('network_data')),
@@ -84,15 +96,23 @@ def unpack(text: str) -> bytes:
     :param text: the disk, with gzip, with base64.
     :raises BadImage: it is none.
     """
-    unzip = zlib.decompressobj(wbits=31)
+    # One at a time: requests for the same one share it, and large ones leave time for other requests.
+    with _UNPACKING:
+        return _unpacked(text)
+
+
+# A BMC may ask for a thousand parts of it.
+@functools.lru_cache(maxsize=1)
+def _unpacked(text: str) -> bytes:
     try:
-        disk = unzip.decompress(base64.b64decode(''.join(text.split()), validate=True), _MOST + 1)
-    except (ValueError, zlib.error):
+        zipped = io.BytesIO(base64.b64decode(''.join(text.split()), validate=True))
+        disk = gzip.GzipFile(fileobj=zipped).read(_MOST + 1)
+    except (ValueError, OSError, EOFError, zlib.error):
         disk = b''
+    if not disk:
+        raise BadImage('The config drive must be a URL, or an image with gzip and base64.')
     if len(disk) > _MOST:
         raise BadImage(f'The config drive has more than {_MOST >> 20} MiB.')
-    if not disk or not unzip.eof:
-        raise BadImage('The config drive must be a URL, or an image with gzip and base64.')
     return disk
 
 
@@ -102,4 +122,4 @@ def path(uuid: str, text: str) -> str:
     :param uuid: of the node.
     :param text: as for ``unpack``.
     """
-    return f'{PREFIX}{uuid}/{hmac.digest(text.encode(), uuid.encode(), "sha256").hex()}.img'
+    return f'{PREFIX}{uuid}/config-2-{hmac.digest(text.encode(), uuid.encode(), "sha256").hex()}.img'

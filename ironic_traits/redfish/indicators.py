@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -71,18 +72,17 @@ def _drives(reader: Reader, path: str, system: Mapping[str, Any]) -> _Members:
 
 
 def _named(found: Iterator[tuple[str, Indicator]]) -> dict[str, Indicator]:
-    """Return indicators by their names. Of several with a name, the others get a number."""
-    named: dict[str, Indicator] = {}
-    for name, indicator in found:
-        number, unique = 1, name
-        while unique in named:
-            unique = f'{name}_{(number := number + 1)}'
-        named[unique] = indicator
-    return named
+    """Return indicators by their names. Several with a name get the ends of their paths, too."""
+    pairs = list(found)
+    number = Counter(name for name, _ in pairs)
+    return {
+        _UNUSABLE.sub('_', name if number[name] == 1 else f'{name}_{each.path.rpartition("/")[2]}'): each
+        for name, each in pairs
+    }
 
 
 def _indicators(members: _Members) -> Iterator[tuple[str, Indicator]]:
-    """Yield the indicators of members with their names, which paths of URLs can have."""
+    """Yield the indicators of members with their names."""
     for name, path, document in members:
         led, location = text(document, 'IndicatorLED'), document.get('LocationIndicatorActive')
         if led in _LEDS.values():
@@ -94,4 +94,4 @@ def _indicators(members: _Members) -> Iterator[tuple[str, Indicator]]:
             found = Indicator(path, 'IndicatorLED', 'unknown', _LEDS)
         else:
             continue
-        yield _UNUSABLE.sub('_', name), found
+        yield name, found

@@ -1,15 +1,14 @@
 """Virtual media: images that a BMC fetches, and shows to its machine as drives."""
 
-import contextlib
 import dataclasses
 import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ironic_traits.redfish.bmcs import Bmc, Failure, Unknown
-from ironic_traits.redfish.boot_settings import MODES
+from ironic_traits.redfish.boot_settings import MODES, overrides
 from ironic_traits.redfish.machines import own, systems
-from ironic_traits.redfish.trees import ROOT, Reader, Unreadable, inner, objects, text
+from ironic_traits.redfish.trees import ROOT, Reader, inner, objects, text
 
 #: {device of Ironic: its media in Redfish}. Some BMCs have DVD drives only.
 KINDS = {'cdrom': ('CD', 'DVD'), 'disk': ('USBStick',), 'floppy': ('Floppy',)}
@@ -157,22 +156,13 @@ def boot_once(bmc: Bmc, boot_mode: str) -> None:
     if not usable:
         raise Unknown('The BMC cannot boot from a virtual CD.')
     # A BMC that shows no mode refuses to change it.
-    shows_mode = any(text(boot, 'BootSourceOverrideMode') for boot in _overrides(bmc))
+    shows_mode = any(text(boot, 'BootSourceOverrideMode') for boot in overrides(bmc))
     bmc.set_boot_source(usable[0], 'Once', MODES.get(boot_mode, '') if shows_mode else '')
-    for boot in _overrides(bmc):
+    for boot in overrides(bmc):
         # Some show Continuous, whatever they were asked for.
         if boot.get('BootSourceOverrideTarget') == usable[0] and boot.get('BootSourceOverrideEnabled') != 'Disabled':
             return
     raise Failure('The BMC does not keep the boot source.')
-
-
-def _overrides(bmc: Bmc) -> Iterator[Mapping[str, Any]]:
-    """Yield how the System boots the next time: now, and after what is to be changed."""
-    system = bmc.document()
-    yield inner(system, 'Boot')
-    if later := text(inner(system, '@Redfish.Settings', 'SettingsObject'), '@odata.id'):
-        with contextlib.suppress(Unreadable):
-            yield inner(bmc.get(later), 'Boot')
 
 
 def _read(bmc: Bmc) -> _Media:

@@ -74,7 +74,7 @@ class Middleware:
         ]
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], object]:
-            LOG.debug('%s %s: %s', environ['REQUEST_METHOD'], environ['PATH_INFO'], status)
+            LOG.debug('%s %s: %s', environ['REQUEST_METHOD'], exceptions.url_path(environ), status)
             return start_response(status, caching.joined(headers, common_headers), exc_info)
 
         try:

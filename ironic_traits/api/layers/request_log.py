@@ -46,7 +46,7 @@ class RequestLog:
 def _path(environ: WSGIEnvironment) -> str:
     """Return the path of a request, without secrets."""
     path = environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', '')
-    return masks.path(path.encode('latin-1').decode(errors='backslashreplace'))
+    return masks.tokens(path.encode('latin-1').decode(errors='backslashreplace'))
 
 
 def _caller(environ: WSGIEnvironment) -> str:

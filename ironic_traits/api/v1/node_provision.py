@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-import orjson
-
 from ironic_traits import failures, spelling
 from ironic_traits.api import types
 from ironic_traits.api.expose import Body, expose
@@ -121,7 +119,7 @@ def _check_abort(context: Context, grant: Grant) -> None:
 
 
 def _instance(context: Context, verb: str, configdrive: Any) -> dict[str, Any]:
-    """Return what a request says about the instance: its config drive, a string unchanged, an object as JSON text."""
+    """Return what a request says about the instance: its config drive, which is a string or an object."""
     if configdrive is None:
         return {}
     allowed = ('active', 'deploy', 'rebuild') if context.minor >= 35 else ('active', 'deploy')
@@ -139,7 +137,7 @@ def _instance(context: Context, verb: str, configdrive: Any) -> dict[str, Any]:
         context.needs(59, "'vendor_data' of a config drive")
     if unknown := set(configdrive).difference(_CONFIG_DRIVE_KEYS):
         raise failures.UnknownKeys(unknown, _CONFIG_DRIVE_KEYS, 'Unknown keys in the config drive')
-    return {'configdrive': orjson.dumps(configdrive).decode()}
+    return {'configdrive': configdrive}
 
 
 def _check_arguments(context: Context, verb: str, arguments: dict[str, Any]) -> None:

@@ -16,27 +16,34 @@ PROPERTY = 'boot_iso_id'
 def of_instance(context: Context, ident: str, instance: Values) -> Values:
     """Return what a request adds to the ``instance_info`` of a node, for a node that boots an ISO image.
 
-    :param instance: what the request says of the instance: {'configdrive': …} or {}.
-    :returns: ``instance`` for other nodes. Otherwise with an image for a config drive that is a JSON document. If the
-        ISO image is that of an image in Glance, with ``boot_iso`` and ``original_image_source``, the uuid of the image.
-    :raises failures.InvalidInput: the image has no ISO image, or a config drive cannot be made of the document.
+    :param instance: what the request says of the instance: {'configdrive': text or JSON object} or {}.
+    :returns: with a text for a config drive that is an object: an image for such a node, JSON for others. If the ISO
+        image is that of an image in Glance, with ``boot_iso`` and ``original_image_source``, the uuid of the image.
+    :raises failures.InvalidInput: the image has no ISO image, or the config drive cannot be used.
     :raises failures.GlanceUnavailable: Glance does not respond.
     """
     node = node_states.get(context, ident)
     driver = context.service.drivers.get(node['driver'])
     if not driver or driver.simulates or node['deploy_interface'] != 'ramdisk':
-        return instance
+        is_object = isinstance(instance.get('configdrive'), dict)
+        return {'configdrive': orjson.dumps(instance['configdrive']).decode()} if is_object else instance
     return _with_disk(node, instance) | _image_in_glance(context, node['instance_info'])
 
 
 def _with_disk(node: Values, instance: Values) -> Values:
-    if not instance.get('configdrive', '').startswith('{'):
+    if not instance:
         return instance
     # Imported late: only a service with the hardware type redfish has what it needs.
     from ironic_traits.redfish import boot_images, config_drives
 
     try:
-        return {'configdrive': config_drives.pack(orjson.loads(instance['configdrive']), node)}
+        drive = instance['configdrive']
+        if isinstance(drive, dict):
+            drive = config_drives.pack(drive, node)
+        elif not config_drives.is_url(drive):
+            # This may take a second, and is not done again under the lock of the node.
+            config_drives.unpack(drive)
+        return {'configdrive': drive}
     except boot_images.BadImage as error:
         raise failures.InvalidInput(reason=str(error)) from None
 

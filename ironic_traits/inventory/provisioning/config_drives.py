@@ -9,6 +9,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.redfish import config_drives
+from ironic_traits.redfish.boot_images import BadImage
 
 
 def get(context: Context, path: str) -> bytes:
@@ -17,9 +18,14 @@ def get(context: Context, path: str) -> bytes:
     :raises failures.AddressNotFound: no instance has it, or not any more.
     """
     uuid = path.removeprefix(config_drives.PREFIX).partition('/')[0]
-    statement = sa.select(tables.nodes.c.configdrive).where(tables.nodes.c.uuid == uuid)
+    nodes = tables.nodes.c
+    statement = sa.select(nodes.configdrive).where(nodes.uuid == uuid, nodes.deploy_interface == 'ramdisk')
     with context.read() as connection:
         text = connection.scalar(statement) if uuidutils.is_uuid_like(uuid) else None
     if not text or not hmac.compare_digest(config_drives.path(uuid, text).encode(), path.encode()):
         raise failures.AddressNotFound(hint='')
-    return config_drives.unpack(text)
+    try:
+        return config_drives.unpack(text)
+    except BadImage:
+        # Such as a URL, which the BMC fetches from elsewhere.
+        raise failures.AddressNotFound(hint='') from None

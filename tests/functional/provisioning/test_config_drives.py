@@ -5,10 +5,12 @@ import gzip
 import json
 import logging
 import pathlib
+import re
 
 import pytest
 from openstack.baremetal import configdrive
 
+from ironic_traits.redfish import config_drives
 from tests.support import transitions
 from tests.support.bmc_nodes import bmc_client, carry_out
 from tests.support.bmc_server import media, serving
@@ -23,6 +25,8 @@ INTERFACES = {'deploy_interface': 'ramdisk', 'boot_interface': 'redfish-virtual-
 INFO = {'boot_iso': 'http://127.0.0.1:1/a.iso'}
 DISK = bytes(range(256)) * 400
 MOST = 64 * 2**20
+#: In the URL of a drive.
+TOKEN = re.compile('[0-9a-f]{64}')
 
 
 def packed(disk):
@@ -98,7 +102,24 @@ def test_parts_of_an_image(client, bmc):
     part = fetch(client, bmc, Range='bytes=2048-4095')
     assert (part.status_int, part.body) == (206, DISK[2048:4096])
     assert part.headers['Content-Range'] == f'bytes 2048-4095/{len(DISK)}'
-    assert fetch(client, bmc, Range=f'bytes={len(DISK)}-').status_int == 416
+    refused = fetch(client, bmc, Range=f'bytes={len(DISK)}-')
+    assert (refused.status_int, refused.headers['Content-Range']) == (416, f'bytes */{len(DISK)}')
+    for asked, start in (
+        ('-512', len(DISK) - 512),
+        (f'-{len(DISK) + 1}', 0),
+        ('512-', 512),
+        (f'512-{2 * len(DISK)}', 512),
+    ):
+        part = fetch(client, bmc, Range=f'bytes={asked}')
+        assert (part.status_int, part.body, part.content_length) == (206, DISK[start:], len(DISK) - start)
+    assert fetch(client, bmc, Range='bytes=no').body == DISK
+
+
+def test_several_members(client, bmc):
+    """gzip joins files by joining their bytes, and pads them with zeros."""
+    members = [gzip.compress(part, mtime=0) for part in (b'', DISK, DISK)]
+    deployed(client, bmc, base64.b64encode(b''.join(members) + bytes(512)).decode())
+    assert fetch(client, bmc).body == DISK * 2
 
 
 @pytest.mark.parametrize('lines', ['\n', '\r\n'])
@@ -158,7 +179,13 @@ REFUSED = {
     'no disk': (packed(b''), BAD),
     'too large': (packed(bytes(MOST + 1)), 'The config drive has more than 64 MiB.'),
     'FTP': ('ftp://10.0.0.9/drive', 'The config drive must be a URL with http or https.'),
-    'a document without metadata': ({'meta_data': ['a']}, 'meta_data of the config drive must be an object.'),
+    'junk at the end': (base64.b64encode(gzip.compress(DISK, mtime=0) + b'junk').decode(), BAD),
+    'the text of a document': ('{"meta_data": {}}', BAD),
+    'a brace': ('{', BAD),
+    'a list of metadata': ({'meta_data': ['a']}, 'meta_data of the config drive must be an object.'),
+    'a text of metadata': ({'meta_data': ''}, 'meta_data of the config drive must be an object.'),
+    'a text of a network': ({'network_data': 'a'}, 'network_data of the config drive must be an object.'),
+    'a number of user data': ({'user_data': 5}, 'user_data of the config drive must be a text or an object or a list.'),
 }
 
 
@@ -205,6 +232,7 @@ def test_a_service_without_a_url(database_url, bmc):
     lambda path: path.replace(path.split('/')[2], 'rack9'),
     lambda path: path.replace(path.split('/')[2], '%C3%A9'),
     lambda path: path.replace('/config_drives', '/placement/config_drives'),
+    lambda path: path.replace('config-2-', ''),
 ])  # fmt: skip
 def test_other_paths(client, bmc, change_it):
     deployed(client, bmc, packed(DISK), name='rack9')
@@ -212,6 +240,16 @@ def test_other_paths(client, bmc, change_it):
     response = client.ask('GET', path, version=None)
     assert response.status_int == 404
     assert DISK not in response.body
+
+
+@pytest.mark.parametrize('drive', ['hello', 'http://10.0.0.9/a'])
+def test_a_node_whose_drive_is_elsewhere(client, drive, caplog):
+    uuid = client.node(automated_clean=False)['uuid']
+    for verb, more in (('manage', {}), ('provide', {}), ('active', {'configdrive': drive})):
+        transitions.ask(client, uuid, verb, **more)
+        finish_work(client.app)
+    assert client.ask('GET', config_drives.path(uuid, drive), version=None).status_int == 404
+    assert 'Traceback' not in caplog.text
 
 
 def test_a_token_is_for_one_node_and_one_instance(client, bmc):
@@ -250,27 +288,38 @@ def test_a_bmc_has_no_token_of_keystone(database_url, bmc):
 def test_tokens_are_not_shown(database_url, bmc, caplog):
     with bmc_client(database_url, deploy__http_url=API, api__access_log=True) as client, caplog.at_level(logging.INFO):
         uuid = deployed(client, bmc, packed(DISK))
-        token = bmc.media[USB].rpartition('/')[2]
+        token = TOKEN.search(bmc.media[USB])[0]
         shown = client.get(f'/v1/nodes/{uuid}/vmedia')
         assert [each['image'] for each in shown if 'USBStick' in each['media_types']] == [
-            f'{API}/config_drives/{uuid}/******'
+            f'{API}/config_drives/{uuid}/config-2-******.img'
         ]
         assert token not in json.dumps(client.get(f'/v1/nodes/{uuid}'))
         fetch(client, bmc)
-        assert f'GET /config_drives/{uuid}/****** 200' in caplog.text
+        assert f'GET /config_drives/{uuid}/config-2-******.img 200' in caplog.text
         assert token not in caplog.text
 
 
-def test_the_error_of_a_bmc_does_not_repeat_the_token(client, bmc):
+@pytest.mark.parametrize('action', ['InsertMedia', 'EjectMedia'])
+def test_the_error_of_a_bmc_does_not_repeat_the_token(client, bmc, caplog, action):
     urls = []
 
     def refuse(handler):
-        urls.append(handler.body['Image'])
-        words = ' '.join((urls[-1], urls[-1].removeprefix(API), urls[-1].rpartition('/')[2]))
-        handler.answer({'error': {'message': f'Cannot fetch {words}'}}, 400)
+        urls.append(handler.body.get('Image') or urls[-1])
+        name = urls[-1].rpartition('/')[2]
+        words = ' '.join((urls[-1], urls[-1].removeprefix(API), name, name.removesuffix('.img'), name.upper()))
+        handler.answer({'error': {'message': f'Cannot use {words}'}}, 400)
 
-    bmc.answers[f'{USB}/Actions/VirtualMedia.InsertMedia'] = refuse
+    bmc.answers[f'{USB}/Actions/VirtualMedia.{action}'] = refuse
     uuid = available(client, bmc)
     node = change(client, uuid, 'active', times=40, configdrive=packed(DISK))
-    assert node['last_error'].endswith(f'The BMC answers 400. Cannot fetch *** /config_drives/{uuid}/*** ***.')
-    assert urls[0].endswith('.img')
+    if action == 'EjectMedia':
+        urls.append(bmc.media[USB])
+        node = change(client, uuid, 'deleted', times=40)
+        body = {'device_types': ['disk']}
+        assert 'Cannot use' in client.ask('DELETE', f'/v1/nodes/{uuid}/vmedia', body).text
+    assert 'The BMC answers 400. Cannot use ' in node['last_error']
+    assert 'config-2-******' in node['last_error']
+    token = TOKEN.search(urls[0])[0]
+    history = client.get(f'/v1/nodes/{uuid}/history?detail=True')
+    assert token not in json.dumps([node, history]).lower()
+    assert token not in caplog.text.lower()

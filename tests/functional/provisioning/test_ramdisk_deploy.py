@@ -362,8 +362,8 @@ def test_attributes_instead_of_a_boot_source(client, bmc, images):
     (None, None, 'Legacy'),
     ({'boot_mode': 'uefi'}, None, 'UEFI'),
     ('{"boot_mode": "uefi"}', 'boot_mode:bios', 'UEFI'),
-    ('not JSON', 'cpu_vt:true, boot_mode: UEFI', 'UEFI'),
-    ('[' * 9000, 'boot_mode:uefi', 'UEFI'),
+    (None, 'cpu_vt:true, boot_mode: UEFI', 'UEFI'),
+    ('', 'boot_mode:uefi', 'UEFI'),
     ({}, 'boot_mode:bios', 'Legacy'),
 ])  # fmt: skip
 def test_boot_mode(client, bmc, images, instance, node, mode):
@@ -374,11 +374,24 @@ def test_boot_mode(client, bmc, images, instance, node, mode):
     assert bmc.system['Boot']['BootSourceOverrideMode'] == mode
 
 
-def test_an_unknown_boot_mode(client, bmc):
-    info = {'boot_iso': 'http://10.0.0.9/a.iso', 'capabilities': {'boot_mode': 'efi'}}
+NO_OBJECT = 'capabilities in instance_info must be an object, or the JSON of one.'
+
+
+@pytest.mark.parametrize(('capabilities', 'reason'), [
+    ({'boot_mode': 'efi'}, 'The boot mode in the capabilities must be one of: uefi, bios.'),
+    ('not JSON', NO_OBJECT),
+    ('boot_mode:uefi,secure_boot:true', NO_OBJECT),
+    ('[' * 9000, NO_OBJECT),
+    (['boot_mode'], NO_OBJECT),
+    ({'secure_boot': 'yes'}, 'secure_boot in the capabilities must be true or false.'),
+    ({'secure_boot': 1}, 'secure_boot in the capabilities must be true or false.'),
+    ({'secure_boot': ['true']}, 'secure_boot in the capabilities must be true or false.'),
+    ({'secure_boot': 'true', 'boot_mode': 'bios'}, 'secure_boot in the capabilities needs the boot mode uefi.'),
+])  # fmt: skip
+def test_refused_capabilities(client, bmc, capabilities, reason):
+    info = {'boot_iso': 'http://10.0.0.9/a.iso', 'capabilities': capabilities}
     uuid = available(client, bmc, instance_info=info)
-    shown = client.get(f'/v1/nodes/{uuid}/validate')['boot']
-    assert shown == {'result': False, 'reason': 'The boot mode in the capabilities must be one of: uefi, bios.'}
+    assert client.get(f'/v1/nodes/{uuid}/validate')['boot'] == {'result': False, 'reason': reason}
 
 
 def has_secure_boot(bmc, mode='UEFI'):
@@ -431,11 +444,80 @@ def test_a_bmc_that_does_not_know_secure_boot(client, bmc, images):
     assert change(client, uuid, 'deleted')['provision_state'] == 'available'
 
 
-def test_secure_boot_by_bios(client, bmc):
-    info = {'boot_iso': 'http://10.0.0.9/a.iso', 'capabilities': {'secure_boot': 'true', 'boot_mode': 'bios'}}
-    uuid = available(client, bmc, instance_info=info)
-    shown = client.get(f'/v1/nodes/{uuid}/validate')['boot']
-    assert shown == {'result': False, 'reason': 'secure_boot in the capabilities needs the boot mode uefi.'}
+def _once(path, kind, status=503):
+    """Return a function that lets a BMC fail once at a change of a document."""
+
+    def break_it(bmc):
+        failures = []
+
+        def answer(handler):
+            if handler.command == 'PATCH' and kind in handler.body and not failures:
+                failures.append(path)
+                handler.answer({'error': {'message': 'Busy'}}, status)
+            else:
+                del bmc.answers[path]
+                getattr(handler, f'do_{handler.command}')()
+                bmc.answers[path] = answer
+
+        bmc.answers[path] = answer
+
+    return break_it
+
+
+@pytest.mark.parametrize('break_it', [_once(SECURE, 'SecureBootEnable'), _once('/Systems/1', 'Boot')])
+def test_secure_boot_of_a_bmc_that_fails_once(client, bmc, images, break_it):
+    has_secure_boot(bmc)
+    uuid = available(client, bmc, instance_info={'capabilities': {'secure_boot': 'true'}})
+    break_it(bmc)
+    node = change(client, uuid, 'active', f'{images}/200/1000000')
+    assert (node['provision_state'], node['secure_boot']) == ('active', True)
+    assert bmc.documents[SECURE]['SecureBootEnable'] is True
+
+
+def test_secure_boot_that_is_forgotten(client, bmc, images):
+    has_secure_boot(bmc)
+    bmc.answers[SECURE] = lambda handler: (
+        handler.answer(None, 204) if handler.command == 'PATCH' else handler.answer(bmc.documents[SECURE])
+    )
+    uuid = available(client, bmc, instance_info={'capabilities': {'secure_boot': 'true'}})
+    node = change(client, uuid, 'active', f'{images}/200/1000000')
+    assert node['last_error'].endswith('The BMC does not keep the change of secure boot.')
+    assert bmc.system['PowerState'] == 'Off'
+    # Others change it when the machine boots.
+    bmc.documents[SECURE]['@Redfish.Settings'] = {}
+    assert change(client, uuid, 'active')['provision_state'] == 'active'
+
+
+def test_secure_boot_with_settings_that_are_pending(client, bmc, images):
+    """The BMC shows the boot mode that the machine will have in another document."""
+    has_secure_boot(bmc, 'Legacy')
+    later = '/Systems/1/Settings'
+    bmc.system['@Redfish.Settings'] = {'SettingsObject': to(later)}
+    bmc.documents[later] = {'Boot': {**bmc.system['Boot'], 'BootSourceOverrideMode': 'UEFI'}}
+    uuid = available(client, bmc, instance_info={'capabilities': {'secure_boot': 'true'}})
+    node = change(client, uuid, 'active', f'{images}/200/1000000')
+    assert (node['provision_state'], node['secure_boot']) == ('active', True)
+
+
+def test_secure_boot_that_cannot_be_ended(client, bmc, images):
+    """The undeploy does not fail. The node shows that it is on."""
+    has_secure_boot(bmc)
+    uuid = available(client, bmc, instance_info={'capabilities': {'secure_boot': 'true'}})
+    assert change(client, uuid, 'active', f'{images}/200/1000000')['provision_state'] == 'active'
+    del bmc.documents[SECURE]
+    node = change(client, uuid, 'deleted')
+    assert (node['provision_state'], node['secure_boot'], bmc.media) == ('available', True, {})
+
+
+def test_secure_boot_of_a_node_with_bios(client, bmc, images):
+    """The instance counts, as in Ironic."""
+    has_secure_boot(bmc, 'Legacy')
+    more = {
+        'instance_info': {'capabilities': {'secure_boot': 'true'}},
+        'properties': {'capabilities': 'boot_mode:bios'},
+    }
+    node = change(client, available(client, bmc, **more), 'active', f'{images}/200/1000000')
+    assert (node['provision_state'], node['boot_mode'], node['secure_boot']) == ('active', 'uefi', True)
 
 
 def test_config_drive(client, bmc, images):

@@ -144,10 +144,15 @@ def test_indicators_with_the_same_name(ask, bmc):
         bmc.documents[f'/Chassis/{number}'] = {'UUID': 'same', 'IndicatorLED': state}
     path = '/management/indicators'
     names = [each['name'] for each in ask('GET', f'{path}/chassis')[1]['indicators']]
-    assert names == ['same@chassis', 'same_2@chassis', 'same_3@chassis']
+    assert names == ['same_1@chassis', 'same_2@chassis', 'same_3@chassis']
     assert [ask('GET', f'{path}/{name}')[1]['state'] for name in names] == ['on', 'off', 'blinking']
     assert ask('PUT', f'{path}/{names[1]}', {'state': 'on'}) == (204, b'')
     assert bmc.documents['/Chassis/2']['IndicatorLED'] == 'Lit'
+    # A name never means another chassis.
+    del bmc.documents['/Chassis/1']
+    assert ask('GET', f'{path}/{names[1]}') == (200, {'state': 'on'})
+    del bmc.documents['/Chassis/3']
+    assert ask('PUT', f'{path}/{names[1]}', {'state': 'off'})[0] == 400
 
 
 @pytest.mark.parametrize(('mode', 'secure', 'shown'), [
