@@ -3,6 +3,7 @@ import { get, query, request } from '../api.js';
 import { useAction, useCancel, useData } from '../data.js';
 import { number, plural } from '../format.js';
 import { html } from '../html.js';
+import { TraitInput, namesIn } from '../trait_input.js';
 import { useRef, useState } from '../vendor/hooks.js';
 import { Busy, Card, Empty, NodeLink, Pager, Problem, Trait } from '../widgets.js';
 
@@ -19,6 +20,19 @@ const SIZE = 50;
 /** Nodes in one response of a preview. Nodes whose trace is shown: those that would change come first. */
 const PAGE = 200;
 const MAX_TRACES = 50;
+
+/** Facts that most inspections find. Others can be entered. */
+const FACTS = [
+  'inventory[memory][physical_mb]', 'inventory[cpu][count]', 'inventory[cpu][model_name]', 'inventory[cpu][flags]',
+  'inventory[cpu][architecture]', 'inventory[system_vendor][manufacturer]', 'inventory[system_vendor][product_name]',
+  'inventory[boot][current_boot_mode]', 'inventory[bmc_address]',
+];
+/**
+ * What can be asked of a fact: {operator: words}.
+ *
+ * @type {Record<string, string>}
+ */
+const OPERATORS = { ge: 'is at least', le: 'is at most', eq: 'is', has: 'has the member', contains: 'has the text', '!is-empty': 'is known' };
 
 export function Rules({ parameters }) {
   const marker = parameters.get('marker');
@@ -48,6 +62,33 @@ function Rule({ rule }) {
     <p class="muted">priority ${rule.priority}${rule.phase && `, phase ${rule.phase}`}${rule.sensitive && ', sensitive: its actions and conditions are not shown'}</p>
     <details><summary>Conditions and actions</summary><pre tabindex="0">${JSON.stringify({ conditions, actions }, null, 2)}</pre></details>
   </article>`;
+}
+
+/**
+ * Return a rule that gives nodes traits if a fact is as it should be; any node without a fact.
+ *
+ * @param {{traits: string[], fact: string, operator: string, value: string}} fields
+ */
+export function ruleOf({ traits, fact, operator, value }) {
+  const name = traits.map((trait) => trait.replace(/^CUSTOM_/, '').toLowerCase().replaceAll('_', '-')).join('-and-');
+  return {
+    name,
+    conditions: fact ? [{ op: operator, args: argumentsOf(`{${fact.replace(/^\{|\}$/g, '')}}`, operator, value) }] : [],
+    actions: traits.map((trait) => ({ op: 'add-trait', args: { name: trait } })),
+  };
+}
+
+/**
+ * @param {string} fact a reference: {inventory[cpu][count]}.
+ * @param {string} operator
+ * @param {string} value
+ */
+function argumentsOf(fact, operator, value) {
+  if (operator === '!is-empty') return { value: fact };
+  if (operator === 'has') return { value: fact, member: value };
+  // What people enter is a text, and no regular expression. A brace in a rule begins a reference.
+  if (operator === 'contains') return { value: fact, regex: value.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`) };
+  return { values: [fact, value !== '' && Number.isFinite(Number(value)) ? Number(value) : value] };
 }
 
 /** Return the rules of the draft in a form; throws Error with a sentence for people. */
@@ -125,6 +166,10 @@ function Preview({ onCreate }) {
     cancel();
     reset();
   };
+  const write = (rule) => {
+    form.current.elements.rules.value = JSON.stringify(rule, null, 2);
+    forget();
+  };
   const submit = (event) => {
     event.preventDefault();
     forget();
@@ -132,6 +177,7 @@ function Preview({ onCreate }) {
   };
   return html`<${Card} title="Preview">
     <form class="request" ref=${form} onSubmit=${submit} onInput=${forget}>
+      <${NewRule} onWrite=${write} />
       <label>Draft of a rule, or a list of rules <textarea name="rules" rows="10" spellcheck=${false} defaultValue=${DRAFT} aria-describedby="draft-help"></textarea></label>
       <p id="draft-help" class="muted">JSON. It replaces the rule of the same name. Without a draft, the rules in force run. Nothing is written.</p>
       <label>Nodes <input name="nodes" placeholder="names or uuids; empty: all nodes" /></label>
@@ -148,6 +194,33 @@ function Preview({ onCreate }) {
       <div class="buttons"><button type="button" onClick=${stop}>Cancel</button></div>`}
     ${state.result && html`<${Result} result=${state.result} />`}
   <//>`;
+}
+
+/** Fields for a rule with one condition. onWrite gets the rule. */
+function NewRule({ onWrite }) {
+  const [operator, setOperator] = useState('ge');
+  const [isWrong, setWrong] = useState(false);
+  const write = (event) => {
+    const form = new FormData(event.target.form);
+    const text = (name) => String(form.get(name) ?? '').trim();
+    const traits = namesIn(text('rule_traits'));
+    setWrong(!traits.length);
+    if (traits.length) onWrite(ruleOf({ traits, fact: text('rule_fact'), operator: text('rule_operator'), value: text('rule_value') }));
+  };
+  return html`<fieldset class="request">
+    <legend>A new rule</legend>
+    <${TraitInput} label="A node gets these traits" name="rule_traits" aria-invalid=${isWrong ? 'true' : undefined} aria-describedby=${isWrong ? 'wrong-rule' : undefined} />
+    ${isWrong && html`<p class="wrong" id="wrong-rule" role="alert">Enter a trait.</p>`}
+    <label>if this fact <input name="rule_fact" class="mono" list="facts" autocomplete="off" placeholder="inventory[…][…], or nothing" /></label>
+    <datalist id="facts">${FACTS.map((fact) => html`<option value=${fact} />`)}</datalist>
+    <div class="row">
+      <label><span class="visually-hidden">How the fact is compared</span>
+        <select name="rule_operator" value=${operator} onChange=${(event) => setOperator(event.target.value)}>
+          ${Object.entries(OPERATORS).map(([name, words]) => html`<option value=${name}>${words}</option>`)}</select></label>
+      ${operator !== '!is-empty' && html`<label><span class="visually-hidden">Value</span> <input name="rule_value" placeholder="a value" /></label>`}
+      <button type="button" onClick=${write}>Write the draft</button>
+    </div>
+  </fieldset>`;
 }
 
 function Result({ result }) {

@@ -12,8 +12,7 @@ import { clauseWords, verdict } from './clauses.js';
 import { NovaFlavor, ValueOfNodes, Wrong, marks } from './fields.js';
 import { COLUMNS, requestFilters } from './filters.js';
 import { flavorOf, imageOf } from './requests.js';
-import { MATCHES, Matches, NearMisses } from './why_matches.js';
-import { Relaxations, Relaxed } from './why_relaxations.js';
+import { MATCHES, Matches, NearMisses, Relaxations, Relaxed } from './why_relaxations.js';
 import { Reserve } from './why_reserve.js';
 import { Groups, TOPOLOGY_FIELDS, TopologyFields, topologyOf, topologyOptions } from './why_topology.js';
 

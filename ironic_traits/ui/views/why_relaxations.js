@@ -1,14 +1,16 @@
-// What a request would match without some of its clauses.
+// The nodes that match a request, those that nearly do, and what the request would match without some of its clauses.
 import { request } from '../api.js';
 import { useData } from '../data.js';
 import { plural } from '../format.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
-import { Busy, Card, Problem } from '../widgets.js';
-import { dropWords, withoutWords } from './clauses.js';
+import { Busy, Card, NodeLink, Problem, Trait } from '../widgets.js';
+import { dropWords, groupWords, unmetWords, withoutWords } from './clauses.js';
 import { useValues } from './fields.js';
 import { requestFilters } from './filters.js';
-import { MATCHES, Matches, isCut } from './why_matches.js';
+
+/** The most nodes that a request asks for. */
+export const MATCHES = 50;
 
 /** Clauses of requirements, which a request can leave out; those of "eligible" it cannot. */
 const DROPPABLE = /^(required|required_any|forbidden|resource_class|topology):/;
@@ -97,5 +99,34 @@ export function Relaxed({ merged, dropped, turn }) {
     <${Problem} error=${error} retry=${reload} />
     ${!data && !error && html`<${Busy} />`}
     ${data && html`<p role="status">${plural(data.nodes.length, 'node')}${isCut(data.nodes, count) ? ' or more' : ''} would match.</p><${Matches} nodes=${data.nodes} count=${count} />`}
+  <//>`;
+}
+
+/** Whether there may be more nodes than these; count: the number that a request asks for, if it does. */
+export function isCut(nodes, count) {
+  return !count && nodes.length === MATCHES;
+}
+
+export function Matches({ nodes, count }) {
+  if (!nodes.length) return null;
+  const hasGroups = Object.keys(nodes[0].groups ?? {}).length > 0;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Nodes that match"><table>
+    <thead><tr><th scope="col">Node</th>${hasGroups && html`<th scope="col">Group</th>`}<th scope="col">Class</th><th scope="col">Traits</th></tr></thead>
+    <tbody>${nodes.slice(0, 8).map(
+      (node) => html`<tr key=${node.uuid}><td class="name"><${NodeLink} uuid=${node.uuid} name=${node.name} /></td>${hasGroups && html`<td class="wrap">${groupWords(node.groups)}</td>`}<td>${node.resource_class ?? '–'}</td>
+        <td class="traits"><div class="traits">${node.traits.slice(0, 6).map((name) => html`<${Trait} name=${name} />`)}${node.traits.length > 6 && html`<span class="muted">+${node.traits.length - 6}</span>`}</div></td></tr>`,
+    )}</tbody>
+  </table></div>
+  ${nodes.length > 8 && html`<p class="muted">and ${nodes.length - 8}${isCut(nodes, count) ? ' or more' : ''} others</p>`}`;
+}
+
+export function NearMisses({ misses }) {
+  return html`<${Card} title="The closest nodes">
+    <div class="scroll" tabindex="0" role="region" aria-label="Table of the closest nodes"><table>
+      <thead><tr><th scope="col">Node</th><th scope="col">Why it does not match</th></tr></thead>
+      <tbody>${misses.slice(0, 10).map(
+        (miss) => html`<tr key=${miss.node}><td class="name"><${NodeLink} uuid=${miss.node} name=${miss.name} /></td><td class="wrap">${miss.rejected_by.map(unmetWords).join('; ')}</td></tr>`,
+      )}</tbody>
+    </table></div>
   <//>`;
 }

@@ -299,6 +299,32 @@ def test_rules(tab):
     expect(page.get_by_role('alert')).to_contain_text('The draft is not JSON')
 
 
+def test_a_draft_of_a_rule_from_fields(tab):
+    page = tab.open('#/rules')
+    write = page.get_by_role('button', name='Write the draft')
+    write.click()
+    traits = page.get_by_label('A node gets these traits')
+    expect(traits).to_have_accessible_description('Enter a trait.')
+    tab.check_accessibility()
+    traits.fill('CUSTOM_MANY_CPUS')
+    page.get_by_label('if this fact').fill('inventory[cpu][count]')
+    page.get_by_label('Value', exact=True).fill('33')
+    write.click()
+    expect(page.get_by_role('alert')).to_have_count(0)
+    assert json.loads(page.get_by_label('Draft').input_value()) == {
+        'name': 'many-cpus',
+        'conditions': [{'op': 'ge', 'args': {'values': ['{inventory[cpu][count]}', 33]}}],
+        'actions': [{'op': 'add-trait', 'args': {'name': 'CUSTOM_MANY_CPUS'}}],
+    }
+    page.get_by_role('button', name='Preview').click()
+    expect(page.get_by_role('status').filter(has_text='would change')).to_have_text('2 nodes would change')
+    page.get_by_label('How the fact is compared').select_option('is known')
+    expect(page.get_by_label('Value', exact=True)).to_have_count(0)
+    write.click()
+    conditions = json.loads(page.get_by_label('Draft').input_value())['conditions']
+    assert conditions == [{'op': '!is-empty', 'args': {'value': '{inventory[cpu][count]}'}}]
+
+
 def test_capacity(tab):
     page = tab.open('#/capacity')
     table = page.get_by_role('table', name='Nodes for each flavor')
