@@ -4,7 +4,6 @@ One transaction finds the nodes and holds them. It checks the nodes again under 
 changed a node in the meantime, the search starts again.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import TypeVar
@@ -55,7 +54,6 @@ class TooFew(Exception):
     """
 
     def __init__(self, instances: Sequence[str]) -> None:
-        super().__init__()
         self.instances = instances
 
 
@@ -69,7 +67,7 @@ def kind(context: Context, node_request: NodeRequest, *more: Hashable) -> Hashab
     if is_ordered or node_request.excluded is not None or context.guard is not None:
         return None
     documents = context.to_policy_values(), node_request.filters
-    texts = [json.dumps(each, sort_keys=True, default=str) for each in documents]
+    texts = [repr(each) for each in documents]
     traits = request.required, request.required_any, request.forbidden, request.exclusive
     of_whom = node_request.grant, node_request.project, node_request.capacity_reservation
     return *texts, of_whom, request.resource_class, traits, *more
@@ -157,8 +155,6 @@ class NodeChoice:
         places = self.context.service.places
         if in_turn and (kept := places.take(self.context, self.request, len(instances))):
             try:
-                if len(self.allowed(kept)) < len(kept):
-                    raise Lost
                 return self.confirmed(connection, take_kept(connection, kept, conditions, columns))
             except Lost:
                 places.skip(self.context, self.request)
