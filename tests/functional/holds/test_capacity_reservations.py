@@ -317,12 +317,25 @@ def test_names(client):
     assert take(client, 1, capacity_reservation='b').status_int == 404
 
 
-def test_a_claim_reads_the_promises_again_if_one_is_new(app, client, monkeypatch):
+def test_a_claim_reads_the_promises_again_if_one_is_new(app, client):
     """The process has read that there are none, and another one creates the first one."""
     golden(client)
     promise(client, 'a', 1)
     app.service.has_promises = False
     assert take(client, 1).status_int == 409
+    app.service.has_promises = False
+    held = take(client, 1, capacity_reservation='a')
+    assert held.status_int == 201
+    client.ask('DELETE', f'{PATH}/{held.json["reservation"]["uuid"]}')
     with app.service.write() as connection:
         connection.execute(sa.delete(tables.capacity_reservations))
     assert take(client, 1).status_int == 201
+
+
+def test_a_free_node_behind_many_that_are_promised(client):
+    """A search goes beyond the nodes that it reads first."""
+    for _ in range(promised := 40):
+        add_trait(client, golden(client), 'CUSTOM_X')
+    plain = golden(client)
+    assert promise(client, 'a', promised, required=['CUSTOM_X']).status_int == 201
+    assert take(client, 1).json['reservation']['node_uuid'] == plain

@@ -34,6 +34,17 @@ def test_other_requests_do_not_count(clients, other):
     assert _reserve(clients[0], 2) == first
 
 
+@pytest.mark.parametrize('other', [{'node_uuid': 'both'}, {'preferred': ['CUSTOM_A']}])
+def test_other_requests_begin_at_the_first_node(clients, other):
+    """A list, or a request with a preference, does not continue after the node of an earlier request."""
+    both = [available(clients[0]) for _ in range(2)]
+    assert _reserve(clients[0], 1) == both[0]
+    (held,) = clients[0].get(PATH)['reservations']
+    clients[0].ask('DELETE', f'{PATH}/{held["uuid"]}')
+    body = {'instance_uuid': instance(2), **other} | ({'node_uuid': both} if 'node_uuid' in other else {})
+    assert clients[0].ask('POST', PATH, body).json['reservation']['node_uuid'] == both[0]
+
+
 def test_node_is_in_maintenance_by_now(clients):
     """A kept node that is no longer free is skipped."""
     nodes = [available(clients[0]) for _ in range(4)]

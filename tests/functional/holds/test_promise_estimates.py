@@ -179,3 +179,13 @@ def test_too_many_changes(app, client, monkeypatch):
         assert promise_estimates.estimate(app.service, connection) is None
         read(app, client)
         assert promise_estimates.estimate(app.service, connection).is_exact is False
+
+
+def test_a_claim_that_names_it_beside_held_nodes(client, reads):
+    """It looks at free nodes that match only, so one reading is enough."""
+    held, node = golden(client), golden(client)
+    assert take(client, 1).json['reservation']['node_uuid'] == held
+    promise(client, 'a', 1)
+    del reads[:]
+    assert take(client, 2, capacity_reservation='a').json['reservation']['node_uuid'] == node
+    assert len(reads) == 1
