@@ -7,9 +7,13 @@ from tests.mutation import mutants, runner, survivors, table
 
 #: The modules that decide: who holds a node, which traits it has, which generation, and what the feed says.
 MODULES = {
-    'inventory/holds': 'reserve free_nodes reservations allocate allocations group_holds node_guards',
+    'inventory/holds': (
+        'reserve free_nodes reservations allocate allocations group_holds node_guards promised_nodes promise_claims '
+        'promise_estimates'
+    ),
     'inventory/core': 'eligibility node_providers node_consumers single_node',
     'inventory/traits': 'node_traits trait_store trait_edits',
+    'matching': 'promises',
     'changes': 'change_feed',
     'placement': 'allocations allocation_checks node_claims provider_traits single_provider inventory_usage',
 }
@@ -23,6 +27,7 @@ _PATHS = (
 _LEFT_OUT = 'clients commands model races transfer locked_nodes options'
 TESTS = [
     *(f'tests/functional/{path}' for path in _PATHS.split()),
+    'tests/unit/test_promises.py',
     *(f'--ignore-glob=*_{name}.py' for name in _LEFT_OUT.split()),
 ]
 
