@@ -86,7 +86,7 @@ def replace_combined(context: Context, demands: Sequence[Demand]) -> None:
     A new consumer of one provider perhaps gets its allocations together with other requests.
     """
     alone = functools.partial(replace, context, demands)
-    if len(demands) != 1 or demands[0].generation is not None or len(demands[0].resources) != 1 or context.guard:
+    if len(demands) != 1 or demands[0].generation is not None or len(demands[0].resources) != 1:
         return alone()
     # Requests for the same provider take their turns: the first one may leave no room for the others.
     (provider,) = demands[0].resources

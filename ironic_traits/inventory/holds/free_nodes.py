@@ -64,7 +64,7 @@ def kind(context: Context, node_request: NodeRequest, *more: Hashable) -> Hashab
     """
     request = node_request.request
     is_ordered = node_request.idents is not None or node_request.topology or request.preferred
-    if is_ordered or node_request.excluded is not None or context.guard is not None:
+    if is_ordered or node_request.excluded is not None:
         return None
     documents = context.to_policy_values(), node_request.filters
     texts = [repr(each) for each in documents]

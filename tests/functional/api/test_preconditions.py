@@ -129,6 +129,7 @@ def test_where_it_is_not_supported(client):
     for method, path, body in (
         ('POST', '/v1/nodes', {'driver': 'fake-hardware'}),
         ('POST', '/v1/reservations', {'node_uuid': [uuid], 'instance_uuid': str(uuid4())}),
+        ('POST', '/v1/allocations', {'resource_class': 'gold'}),
         ('POST', '/v1/traits/edits', {'add': ['CUSTOM_B'], 'nodes': [uuid], 'preview': True}),
         ('POST', '/v1/nodes/actions', {'action': 'manage', 'nodes': [uuid], 'preview': True}),
         ('POST', '/v1/matches', {'required': []}),
@@ -136,8 +137,14 @@ def test_where_it_is_not_supported(client):
         response = client.ask(method, path, body, headers={'If-Match': '*'})
         assert (response.status_int, response.json['code']) == (400, 'baremetal.if_match_unsupported'), response.text
     headers = {'If-Match': '*', 'OpenStack-API-Version': 'placement 1.39'}
-    for method in ('GET', 'DELETE'):
-        response = client.ask(method, f'/placement/resource_providers/{uuid}/traits', version=None, headers=headers)
+    claim = {'allocations': {uuid: {'resources': {'CUSTOM_GOLD': 1}}}, 'project_id': 'p', 'user_id': 'u'}
+    claim |= {'consumer_generation': None, 'consumer_type': 'INSTANCE'}
+    for method, path, body in (
+        ('GET', f'resource_providers/{uuid}/traits', None),
+        ('DELETE', f'resource_providers/{uuid}/traits', None),
+        ('PUT', f'allocations/{uuid4()}', claim),
+    ):
+        response = client.ask(method, f'/placement/{path}', body, version=None, headers=headers)
         assert response.status_int == 400
         assert 'does not support If-Match' in response.text
     assert len(client.get('/v1/nodes')['nodes']) == 1
