@@ -72,6 +72,9 @@ def test_two_processes_keep_the_same_nodes(clients):
 
 def test_one_search_serves_many_requests_of_several_nodes(clients):
     """Only the first request searches. The others execute fewer statements, and get their nodes."""
+    # What a process reads once, it has read by then.
+    body = {'instance_uuid': instance(99), 'node_uuid': available(clients[0])}
+    assert clients[0].ask('POST', PATH, body).status_int == 201
     nodes = [available(clients[0]) for _ in range(44)]
     counts, held = [], []
     for number in range(4):
