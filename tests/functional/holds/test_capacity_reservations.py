@@ -65,6 +65,15 @@ def test_an_allocation_of_another_ends_in_error(client):
     assert 'capacity reservation a' in client.get(f'/v1/allocations/{uuid}')['last_error']
 
 
+def test_an_allocation_with_the_name_of_a_promised_node(client):
+    """The node of the name comes first only if no promise needs it."""
+    named, other = golden(client, name='one'), golden(client)
+    add_trait(client, named, 'CUSTOM_X')
+    promise(client, 'a', 1, required=['CUSTOM_X'])
+    assert client.ask('POST', '/v1/allocations', {'resource_class': 'gold', 'name': 'one'}).status_int == 201
+    assert client.get('/v1/allocations/one')['node_uuid'] == other
+
+
 def test_the_project_uses_it_up(client):
     """Claims of its project count automatically, and those that name it. After that, it has no right to more."""
     nodes = [golden(client, properties={'rack': 'r'}) for _ in range(3)]

@@ -5,6 +5,7 @@ import pytest
 from ironic_traits.inventory.search.search_places import Places
 from tests.support import plans
 from tests.support.client import Client
+from tests.support.providers import allocate, golden
 from tests.support.reservations import PATH, available, instance
 from tests.support.service import make_app
 
@@ -96,3 +97,11 @@ def test_node_that_is_free_again(clients):
     held = next(each for each in clients[0].get(PATH)['reservations'] if each['node_uuid'] == nodes[0])
     clients[1].ask('DELETE', f'{PATH}/{held["uuid"]}')
     assert _reserve(clients[0], 5) == nodes[0]
+
+
+def test_an_allocated_node_comes_before_kept_ones(clients):
+    """An instance gets the node that is allocated to it in Placement, not the next one in turn."""
+    nodes = [golden(clients[0]) for _ in range(3)]
+    assert _reserve(clients[0], 1) == nodes[0]
+    assert allocate(clients[0], 2, nodes[2]).status_int == 204
+    assert _reserve(clients[0], 2) == nodes[2]

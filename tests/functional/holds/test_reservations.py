@@ -178,6 +178,17 @@ def test_requests_get_nodes_in_turn(client):
     assert claim(6) == [last]
 
 
+@pytest.mark.parametrize('is_listed', [True, False])
+def test_a_node_that_is_reserved_has_changed(client, is_listed):
+    """It is in the change feed, because it shows its reservation."""
+    node = available(client)
+    token = client.get('/v1/changes')['token']
+    body = {'instance_uuid': instance(1), **({'node_uuid': node} if is_listed else {'required': []})}
+    assert client.ask('POST', PATH, body).status_int == 201
+    changes = client.get(f'/v1/changes?since={token}&kind=node')['changes']
+    assert [change['uuid'] for change in changes] == [node]
+
+
 def test_an_allocated_node_in_maintenance_is_no_choice(client):
     """The instance gets another node."""
     other, allocated = (available_of(client, 'gold') for _ in range(2))
