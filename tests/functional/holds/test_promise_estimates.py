@@ -6,7 +6,7 @@ from ironic_traits.changes import change_feed
 from ironic_traits.inventory.holds import promise_claims, promise_estimates, promised_nodes
 from tests.support.promises import CAPACITY, add_trait, claim, promise, take
 from tests.support.providers import golden
-from tests.support.reservations import expire
+from tests.support.reservations import expire, reserve
 from tests.support.rows import set_exclusive
 
 
@@ -184,8 +184,23 @@ def test_too_many_changes(app, client, monkeypatch):
 def test_a_claim_that_names_it_beside_held_nodes(client, reads):
     """It looks at free nodes that match only, so one reading is enough."""
     held, node = golden(client), golden(client)
-    assert take(client, 1).json['reservation']['node_uuid'] == held
+    assert reserve(client, 1, [held]).status_int == 201
     promise(client, 'a', 1)
     del reads[:]
     assert take(client, 2, capacity_reservation='a').json['reservation']['node_uuid'] == node
     assert len(reads) == 1
+
+
+def test_a_node_changes_after_the_reading(client, monkeypatch):
+    """A claim that names a promise does not take a node that does not match it any more."""
+    nodes = [special(client) for _ in range(2)]
+    promise(client, 'a', 1, required=['CUSTOM_X'])
+
+    def read_first(*arguments, original=promised_nodes.read):
+        monkeypatch.setattr(promised_nodes, 'read', original)
+        found = original(*arguments)
+        remove_trait(client, nodes[0])
+        return found
+
+    monkeypatch.setattr(promised_nodes, 'read', read_first)
+    assert take(client, 1, capacity_reservation='a').json['reservation']['node_uuid'] == nodes[1]

@@ -11,14 +11,16 @@ import signal
 import subprocess
 import threading
 
+import pytest
 from webob.client import send_request_app
 
-from ironic_traits.inventory.holds import capacity_reservations, promise_claims, promised_nodes
+from ironic_traits.changes import change_feed
+from ironic_traits.inventory.holds import capacity_reservations, free_nodes, promise_claims, promised_nodes
 from tests.support.client import Client
 from tests.support.concurrency import at_once, wait_until
 from tests.support.promises import CAPACITY, add_trait, claim, promise, take
 from tests.support.providers import golden
-from tests.support.reservations import PATH, instance
+from tests.support.reservations import PATH, instance, reserve
 from tests.support.service import ForkedServer
 
 
@@ -146,3 +148,27 @@ def test_the_first_promise_during_a_claim(client, monkeypatch):
     assert claim(client, 1, node, 'another').status_int == 204
     creation.join()
     assert statuses == [409]
+
+
+def test_two_nodes_change_during_a_claim(database_url, app, client, monkeypatch):
+    """Between the estimate and the lock of a node, the node becomes the only one that matches a promise."""
+    if database_url.startswith('sqlite'):
+        pytest.skip('its writers take turns')
+    kept, node = golden(client), golden(client)
+    add_trait(client, kept, 'CUSTOM_X')
+    assert promise(client, 'a', 1, required=['CUSTOM_X']).status_int == 201
+    change_feed.now(app.service)
+    client.get(CAPACITY)
+    # From now on, an estimate does not know which promises the node matches.
+    add_trait(client, node, 'CUSTOM_Y')
+
+    def take_waiting(*arguments, original=free_nodes.take_waiting):
+        monkeypatch.setattr(free_nodes, 'take_waiting', original)
+        add_trait(client, node, 'CUSTOM_X')
+        assert client.ask('PUT', f'/v1/nodes/{kept}/maintenance', {}).status_int == 202
+        original(*arguments)
+
+    monkeypatch.setattr(free_nodes, 'take_waiting', take_waiting)
+    refused = reserve(client, 1, [node])
+    assert refused.status_int == 409
+    assert 'capacity reservation a needs 1 of the 1 that match it' in refused.text
