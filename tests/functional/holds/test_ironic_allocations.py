@@ -9,6 +9,7 @@ from ironic_traits.inventory.holds import allocate as allocating
 from tests.support.allocations import PATH, REMOVE, events, failed, holder, request, shown, states
 from tests.support.client import Client, message
 from tests.support.personas import NODE
+from tests.support.promises import add_trait, promise
 from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provision
 from tests.support.reservations import expire, instance, reserve
 from tests.support.service import finish_work, make_app, upgraded
@@ -238,8 +239,8 @@ def test_the_first_candidates_that_cannot_be_held(client):
     assert [node in error for node in nodes] == [True] * 5 + [False]
 
 
-def test_a_node_becomes_free_after_the_search(client, node, monkeypatch):
-    """The search is repeated if there is a node when its failure is to be stored."""
+def free_after_the_search(client, node, monkeypatch):
+    """Set a node into maintenance until a search has failed."""
     client.ask('PUT', f'/v1/nodes/{node}/maintenance')
 
     def last_error(*arguments, original=allocating._last_error):
@@ -247,7 +248,45 @@ def test_a_node_becomes_free_after_the_search(client, node, monkeypatch):
         return original(*arguments)
 
     monkeypatch.setattr(allocating, '_last_error', last_error)
+
+
+def test_a_node_becomes_free_after_the_search(app, client, node, monkeypatch):
+    """The search is repeated if there is a node when its failure is to be stored. Other instances do not matter."""
+    expired, reserved, used = (golden(client) for _ in range(3))
+    assert reserve(client, 1, [expired], expires_in=100).status_int == 201
+    expire(app)
+    client.ask('PUT', f'/v1/nodes/{expired}/maintenance')
+    assert reserve(client, 2, [reserved]).status_int == 201
+    patch(client, used, {'op': 'add', 'path': '/instance_uuid', 'value': instance(3)})
+    free_after_the_search(client, node, monkeypatch)
+    assert request(client, uuid=instance(1))['node_uuid'] == node
+
+
+def test_a_node_becomes_free_beside_a_promise(client, node, monkeypatch):
+    """The estimate of the promises does not show that the node can be taken, but another search does."""
+    promised = golden(client)
+    add_trait(client, promised, 'CUSTOM_X')
+    assert promise(client, 'a', 1, required=['CUSTOM_X']).status_int == 201
+    client.ask('PUT', f'/v1/nodes/{promised}/maintenance')
+    free_after_the_search(client, node, monkeypatch)
     assert request(client)['node_uuid'] == node
+
+
+def test_a_failure_is_stored_after_one_search(client, node, monkeypatch):
+    """There is no node, or the instance has one already, and nothing changes."""
+    searches = []
+
+    def search(*arguments, original=allocating.free_nodes.search):
+        searches.append(1)
+        return original(*arguments)
+
+    monkeypatch.setattr(allocating.free_nodes, 'search', search)
+    assert reserve(client, 1, [golden(client)]).status_int == 201
+    assert 'already has a reservation' in failed(client, uuid=instance(1))
+    client.ask('PUT', f'/v1/nodes/{node}/maintenance')
+    assert '"is not in maintenance" rules out' in failed(client)
+    # Reservations search with the same function.
+    assert len(searches) == 3
 
 
 def test_a_search_that_never_finds_the_node_ends(client, node, monkeypatch):

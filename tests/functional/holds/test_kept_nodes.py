@@ -55,6 +55,15 @@ def test_node_is_in_maintenance_by_now(clients):
     assert _reserve(clients[0], 4) == 409
 
 
+def test_search_after_a_kept_node_that_is_not_free(clients):
+    """It begins after the kept nodes, because another process may take the same ones."""
+    nodes = [available(clients[0]) for _ in range(35)]
+    assert _reserve(clients[0], 1) == nodes[0]
+    clients[1].ask('PUT', f'/v1/nodes/{nodes[1]}/maintenance', {'reason': 'a fan'})
+    # The first search has read one node, and 32 more.
+    assert _reserve(clients[0], 2) == nodes[33]
+
+
 def test_node_is_deleted_by_now(clients):
     """A kept node that no longer exists is skipped."""
     nodes = [available(clients[0]) for _ in range(3)]

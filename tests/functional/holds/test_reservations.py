@@ -189,6 +189,13 @@ def test_a_node_that_is_reserved_has_changed(client, is_listed):
     assert [change['uuid'] for change in changes] == [node]
 
 
+def test_a_list_decides_before_an_allocation(client):
+    """The instance gets the first node of the list, also if another one is allocated to it."""
+    other, allocated = (available_of(client, 'gold') for _ in range(2))
+    assert allocate(client, 1, allocated).status_int == 204
+    assert reserve(client, 1, [other, allocated]).json['reservation']['node_uuid'] == other
+
+
 def test_an_allocated_node_in_maintenance_is_no_choice(client):
     """The instance gets another node."""
     other, allocated = (available_of(client, 'gold') for _ in range(2))
