@@ -118,13 +118,13 @@ def wait(url, is_ready=None):
     deadline = time.monotonic() + 110
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
-            if (is_ready or _shows_conductor)(url):
+            if (is_ready or shows_conductor)(url):
                 return
         time.sleep(0.1)
     raise TimeoutError(url)
 
 
-def _shows_conductor(url):
+def shows_conductor(url):
     """Whether the API shows a conductor that is alive."""
     request = urllib.request.Request(f'{url}/v1/conductors', headers={'X-OpenStack-Ironic-API-Version': '1.49'})
     with urllib.request.urlopen(request) as response:

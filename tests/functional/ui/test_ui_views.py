@@ -11,6 +11,7 @@ from ironic_traits.deploy import states
 from tests.functional.search.test_glance import IMAGE
 from tests.support import browser as browsers
 from tests.support import http_client, ui_inventory
+from tests.support.ironic_server import shows_conductor
 from tests.support.service import ForkedServer, upgraded
 from tests.support.ui_inventory import HTML
 
@@ -35,6 +36,8 @@ def own(tmp_path_factory):
     url = upgraded(f'sqlite:///{tmp_path_factory.mktemp("views")}/x.sqlite')
     ui_inventory.fill(url)
     with ForkedServer(url) as running:
+        # The worker starts after the API, and later than a test waits if the machine is busy.
+        running.wait_until(lambda: shows_conductor(running.base))
         yield running.base
 
 
