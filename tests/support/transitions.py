@@ -36,9 +36,10 @@ def until(client, uuid, names, seconds=30):
 
 @retried
 def pass_time(app, seconds=LONG):
-    """Move the times of all transitions back, as if some seconds had passed."""
+    """Move the times of all transitions back, as if some seconds had passed. Return how many there are."""
     with app.service.write() as connection:
-        for row in connection.execute(sa.select(tables.transitions)).all():
+        rows = connection.execute(sa.select(tables.transitions)).all()
+        for row in rows:
             earlier = {
                 name: getattr(row, name) - carried.datetime.timedelta(seconds=seconds)
                 for name in ('due_at', 'leased_until')
@@ -47,6 +48,7 @@ def pass_time(app, seconds=LONG):
             connection.execute(
                 sa.update(tables.transitions).where(tables.transitions.c.node_id == row.node_id).values(earlier)
             )
+        return len(rows)
 
 
 MORE = {

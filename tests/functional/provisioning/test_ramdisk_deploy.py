@@ -68,10 +68,11 @@ def available(client, bmc, **fields):
 
 
 def work(client, times=MANY):
-    """Let a worker look at BMCs some times."""
+    """Let a worker look at BMCs some times, or until there is nothing left to do."""
     for _ in range(times):
         finish_work(client.app)
-        transitions.pass_time(client.app, 15)
+        if not transitions.pass_time(client.app, 15):
+            break
 
 
 def change(client, uuid, verb, image=None, times=MANY, **more):
