@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, cast
+from typing import Any
 
 from oslo_config import cfg
 from oslo_utils import uuidutils
@@ -86,9 +86,9 @@ def _config_drive(node: Mapping[str, Any], conf: cfg.ConfigOpts) -> str | None:
 
     :raises BadImage: this service has no URL for BMCs.
     """
-    drive = node['configdrive']
+    drive: str | None = node['configdrive']
     if drive is None or config_drives.is_url(drive):
-        return cast(str | None, drive)
+        return drive
     base_url = conf.deploy.http_url or conf.api.public_endpoint
     if not base_url:
         raise boot_images.BadImage(

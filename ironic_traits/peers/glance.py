@@ -6,7 +6,7 @@ Images are not cached: their properties may change at any time, and an image is 
 import itertools
 import logging
 import reprlib
-from typing import Any, cast
+from typing import Any
 
 from oslo_utils import uuidutils
 
@@ -59,7 +59,7 @@ def _properties(context: Context, ident: str, by_name: bool) -> dict[str, Any]:
             if len(found) != 1:
                 reason = f'Several images of Glance have the name {ident}. Use an id.' if found else _missing(ident)
                 raise failures.InvalidInput(reason=reason)
-            return cast(dict[str, Any], found[0].properties)
+            return found[0].properties
         response = images.get_image(ident)
     except NotFoundException as error:
         raise failures.InvalidInput(reason=_missing(ident)) from error
@@ -70,7 +70,7 @@ def _properties(context: Context, ident: str, by_name: bool) -> dict[str, Any]:
     if response.status is None:
         LOG.warning('Image %s could not be looked up: the response is not an image', ident)
         raise failures.GlanceUnavailable(image=ident)
-    return cast(dict[str, Any], response.properties)
+    return response.properties
 
 
 def _missing(ident: str) -> str:

@@ -2,10 +2,12 @@
 import { get, query, request } from '../api.js';
 import { useAction, useCancel, useData } from '../data.js';
 import { number, plural } from '../format.js';
+import { FieldError } from '../forms.js';
 import { html } from '../html.js';
 import { TraitInput, namesIn } from '../trait_input.js';
 import { useRef, useState } from '../vendor/hooks.js';
 import { Busy, Card, Empty, NodeLink, Pager, Problem, Trait } from '../widgets.js';
+import { Wrong, marks } from './fields.js';
 
 const DRAFT = `{
   "name": "big-memory",
@@ -199,18 +201,18 @@ function Preview({ onCreate }) {
 /** Fields for a rule with one condition. onWrite gets the rule. */
 function NewRule({ onWrite }) {
   const [operator, setOperator] = useState('ge');
-  const [isWrong, setWrong] = useState(false);
+  const [wrong, setWrong] = useState(null);
   const write = (event) => {
     const form = new FormData(event.target.form);
     const text = (name) => String(form.get(name) ?? '').trim();
     const traits = namesIn(text('rule_traits'));
-    setWrong(!traits.length);
+    setWrong(traits.length ? null : new FieldError('rule_traits', 'Enter a trait.'));
     if (traits.length) onWrite(ruleOf({ traits, fact: text('rule_fact'), operator: text('rule_operator'), value: text('rule_value') }));
   };
   return html`<fieldset class="request">
     <legend>A new rule</legend>
-    <${TraitInput} label="A node gets these traits" name="rule_traits" aria-invalid=${isWrong ? 'true' : undefined} aria-describedby=${isWrong ? 'wrong-rule' : undefined} />
-    ${isWrong && html`<p class="wrong" id="wrong-rule" role="alert">Enter a trait.</p>`}
+    <${TraitInput} label="A node gets these traits" name="rule_traits" ...${marks(wrong, 'rule_traits')} />
+    <${Wrong} error=${wrong} field="rule_traits" />
     <label>if this fact <input name="rule_fact" class="mono" list="facts" autocomplete="off" placeholder="inventory[…][…], or nothing" /></label>
     <datalist id="facts">${FACTS.map((fact) => html`<option value=${fact} />`)}</datalist>
     <div class="row">

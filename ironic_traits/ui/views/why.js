@@ -12,7 +12,7 @@ import { clauseWords, verdict } from './clauses.js';
 import { NovaFlavor, ValueOfNodes, Wrong, marks } from './fields.js';
 import { COLUMNS, requestFilters } from './filters.js';
 import { flavorOf, imageOf } from './requests.js';
-import { MATCHES, Matches, NearMisses, Relaxations, Relaxed } from './why_relaxations.js';
+import { MATCHES, Matches, NearMisses, Relaxations, Relaxed, limitsOf } from './why_relaxations.js';
 import { Reserve } from './why_reserve.js';
 import { Groups, TOPOLOGY_FIELDS, TopologyFields, topologyOf, topologyOptions } from './why_topology.js';
 
@@ -122,7 +122,7 @@ function Answer({ body, parameters }) {
   }
   const { request: requirements, nodes, topology, warnings, explanation } = state.data;
   const { count } = body;
-  const limits = Object.fromEntries(requestFilters().filter((name) => body[name]).map((name) => [name, body[name]]));
+  const limits = limitsOf(body);
   // Neither command has the filters.
   const hasCommands = !Object.keys(limits).length;
   const merged = { ...limits, ...requirements, count, topology: body.topology, relative_to: body.relative_to };

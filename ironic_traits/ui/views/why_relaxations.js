@@ -20,7 +20,7 @@ function isDroppable(clauses) {
 }
 
 /** Return the filters of a request: {name: value}. */
-function limitsOf(merged) {
+export function limitsOf(merged) {
   return Object.fromEntries(requestFilters().filter((name) => merged[name]).map((name) => [name, merged[name]]));
 }
 
