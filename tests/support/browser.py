@@ -115,6 +115,16 @@ class Tab:
         self.page.goto(f'{self.base}/ui/{place}')
         return self.page
 
+    def stop_clock(self):
+        """Stop the clock of the page a minute from now, for ``page.clock.run_for``. Timers that are due fire once.
+
+        An installed clock still runs, so what it shows depends on how fast the test is.
+        """
+        self.page.clock.pause_at(self.page.evaluate('Date.now() / 1000') + 60)
+        # The page draws, and then loads what the timers ask for.
+        self.page.clock.run_for(200)
+        self.page.wait_for_load_state('networkidle')
+
     def check_accessibility(self):
         """Fail if axe finds a serious problem."""
         from axe_playwright_python.sync_playwright import Axe

@@ -101,6 +101,12 @@ def statements():
         sa.event.remove(sa.Engine, 'before_cursor_execute', add)
 
 
+def keep_noted_traits(service):
+    """Let a process keep the names of retired and exclusive traits, so that a slow test does not read them again."""
+    service.noted_traits.seconds = 600
+    return service.noted_traits.exclusive(service)
+
+
 def rows_read(service, executed):
     """Execute statements again, and return the number of rows that they read, a Counter of {table: rows}.
 

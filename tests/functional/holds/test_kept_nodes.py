@@ -16,6 +16,7 @@ def clients(database_url):
     with make_app(database_url) as first, make_app(database_url) as second:
         for each in (first, second):
             each.service.places = Places(longest=60)
+            plans.keep_noted_traits(each.service)
         yield [Client(first), Client(second)]
 
 

@@ -25,8 +25,7 @@ def writer(database_url):
 @pytest.fixture
 def exclusive_traits(app):
     """Let the process keep their names, so that queries do not read them."""
-    app.service.noted_traits.seconds = 600
-    return app.service.noted_traits.exclusive(app.service)
+    return plans.keep_noted_traits(app.service)
 
 
 def candidates(client, limit=1000):

@@ -13,8 +13,9 @@ from tests.support.reservations import expire, reserve
 
 
 @pytest.fixture
-def node(client):
+def node(app, client):
     """An available node of class gold."""
+    plans.keep_noted_traits(app.service)
     return golden(client)
 
 
