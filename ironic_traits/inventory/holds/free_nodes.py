@@ -263,8 +263,7 @@ class NodeChoice:
 
     def _find_in_turn(self, connection: sa.Connection, free: Condition, count: int) -> Sequence[sa.Row]:
         """Return free nodes. Equally good nodes begin after the place of the last search."""
-        place = self.context.service.places.after(self.request) if are_taken_in_turn(self.request) else 0
-        if not place:
+        if not are_taken_in_turn(self.request) or not (place := self.context.service.places.after(self.request)):
             return self._candidates(connection, free, count)
         rows = self._candidates(connection, sa.and_(free, tables.nodes.c.id > place), count)
         if len(rows) < count:

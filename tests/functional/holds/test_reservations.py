@@ -7,8 +7,6 @@ import sqlalchemy as sa
 
 from ironic_traits.cmd import manage
 from ironic_traits.db import tables
-from ironic_traits.inventory.search import matches
-from tests.support import plans
 from tests.support.client import Client, message
 from tests.support.history import entries
 from tests.support.personas import NODE, RECORD
@@ -203,42 +201,6 @@ def test_an_allocated_node_in_maintenance_is_no_choice(client):
     client.ask('PUT', f'/v1/nodes/{allocated}/maintenance', {})
     response = client.ask('POST', PATH, {'instance_uuid': instance(1), 'required': []})
     assert response.json['reservation']['node_uuid'] == other
-
-
-TOO_MANY = {
-    'list': lambda nodes: {'instance_uuid': instance(9), 'node_uuid': nodes},
-    'request': lambda nodes: {'instance_uuid': instance(9), 'resource_class': 'gold'},
-    'list and request': lambda nodes: {'instance_uuid': instance(9), 'resource_class': 'tin', 'node_uuid': nodes},
-    'topology': lambda nodes: {
-        'instance_uuids': [instance(8), instance(9)],
-        'resource_class': 'tin',
-        'topology': [{'key': 'properties/rack', 'policy': 'affinity'}],
-    },
-}
-
-
-@pytest.mark.parametrize('kind', TOO_MANY)
-def test_a_refusal_takes_one_attempt(client, kind):
-    """It explains itself at once: to search again would find no more."""
-    nodes = [available_of(client, 'gold')]
-    assert reserve(client, 1, nodes).status_int == 201
-    for rack in 'rs':
-        available_of(client, 'tin', properties={'rack': rack})
-    with plans.statements() as executed:
-        assert client.ask('POST', PATH, TOO_MANY[kind](nodes)).status_int == 409
-    attempts = [text for text, _ in executed if 'is_held' in text]
-    assert len(attempts) <= 1
-
-
-@pytest.mark.parametrize('more', [{}, {'node_uuid': 'first'}])
-def test_a_search_that_finds_nothing_ends(client, monkeypatch, more):
-    """The request is refused, although the explanation finds a free node again and again."""
-    node = available(client)
-    searches = []
-    monkeypatch.setattr(matches, 'candidates', lambda *arguments: searches.append(1) or [])
-    body = {'instance_uuid': instance(1), 'required': [], **({'node_uuid': [node]} if more else {})}
-    assert client.ask('POST', PATH, body).status_int == 409
-    assert len(searches) > 1
 
 
 def test_an_instance_on_another_node_is_no_obstacle(client):
