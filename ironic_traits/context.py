@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import dataclasses
+import functools
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -187,6 +188,11 @@ class Context(oslo_context.RequestContext):
         """
         values = {**super().to_policy_values(), 'project_name': self.project_name}
         return values if self.project_id else {key: values[key] for key in values.keys() - {'project_id'}}
+
+    @functools.cached_property
+    def caller(self) -> str:
+        """The credentials that policy rules compare with, as a text."""
+        return repr(sorted(self.to_policy_values().items()))
 
     def can(self, rule: str, *others: str, target: Target | None = None) -> Grant:
         """Raise Forbidden unless policy allows the action, for all nodes or for nodes of the caller's project.

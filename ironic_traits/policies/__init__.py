@@ -46,6 +46,7 @@ from ironic_traits.policies import (
     usages,
     volume,
 )
+from ironic_traits.policies.decisions import Enforcer
 
 #: The modules with rules.
 _MODULES = (
@@ -96,12 +97,12 @@ def list_rules() -> list[policy.RuleDefault]:
     return list(itertools.chain.from_iterable(module.RULES for module in _MODULES))
 
 
-def enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
+def enforcer(conf: cfg.ConfigOpts) -> Enforcer:
     """Return a policy enforcer with all rules registered.
 
     :param conf: the configuration, on which oslo.policy registers its own options.
     """
-    enforcer = policy.Enforcer(conf)
+    enforcer = Enforcer(conf)
     # The defaults of the Placement rules have changed once, as in openstack-placement. This prevents a warning for each
     # of these rules at every start.
     enforcer.suppress_default_change_warnings = True
