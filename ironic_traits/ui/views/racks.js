@@ -88,7 +88,7 @@ export function Racks({ parameters }) {
       </div>
       <${Legend}>a bar is all nodes of a group<//>
       <${Problem} error=${state.error} retry=${state.reload} at=${state.at} />
-      ${!state.data && state.loading && html`<${Busy}>Counting …<//>`}
+      ${!state.data && !state.error && html`<${Busy}>Counting …<//>`}
       ${state.data && html`<${Tiles} key=${state.data.divider} ...${state.data} isStale=${state.isStale} />`}
     </section>`;
 }

@@ -6,6 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.functional.ui.test_ui_layouts import PLACES
 from tests.functional.ui.test_ui_views import uuid_of
 from tests.support import browser as browsers
 
@@ -32,6 +33,38 @@ class Held:
         for route in self.routes:
             route.continue_()
         self._page.unroute(self._pattern)
+
+
+@pytest.mark.parametrize('place', PLACES)
+def test_a_slow_service(tab, place):
+    """Each view has its title and says that it waits, until the responses are there."""
+    page = tab.page
+    held = Held(page, '**/v1/**')
+    tab.open(f'#/{place}')
+    held.wait()
+    expect(page.get_by_role('heading', level=1)).to_be_visible()
+    expect(page.locator('main .busy').first).to_be_visible()
+    expect(page.get_by_role('alert')).to_have_count(0)
+    held.release()
+    expect(page.locator(PLACES[place]).first).to_be_visible()
+    expect(page.locator('.busy')).to_have_count(0)
+
+
+@pytest.mark.parametrize('place', PLACES)
+def test_a_failing_service(tab, place):
+    """Each view says what has failed, and tries again when it is asked to."""
+    tab.expected = ['503']
+    page = tab.page
+    page.route('**/v1/**', lambda route: route.fulfill(status=503, json={'error_message': 'The database is away.'}))
+    tab.open(f'#/{place}')
+    expect(page.get_by_role('alert').first).to_contain_text('The database is away.')
+    expect(page.get_by_role('heading', level=1)).to_be_visible()
+    tab.check_accessibility()
+    page.wait_for_load_state('networkidle')
+    page.unroute('**/v1/**')
+    page.get_by_role('button', name='Try again').evaluate_all('buttons => buttons.forEach((each) => each.click())')
+    expect(page.locator(PLACES[place]).first).to_be_visible()
+    expect(page.get_by_role('alert')).to_have_count(0)
 
 
 @pytest.mark.parametrize(
