@@ -44,7 +44,7 @@ def main():
     arguments = parser.parse_args()
     chosen = [name for name in names if not arguments.modules or any(part in name for part in arguments.modules)]
     if arguments.reuse:
-        runner.measure_again(names)
+        runner.measure_again(names, TESTS)
     else:
         runner.measure(names, TESTS)
     found = [mutant for module in chosen for mutant in mutants.of(runner.CHECKOUT, module)]

@@ -138,15 +138,22 @@ def measure(modules, tests):
     process.join()
 
 
-def measure_again(modules):
-    """Measure the tests of the test modules that have changed since the last measurement.
+def measure_again(modules, tests):
+    """Measure the tests of the test modules that are new, or have changed, since the last measurement.
+
+    If a module has changed, measure all tests: its lines have other numbers.
 
     :param modules: as for ``measure``.
+    :param tests: as for ``measure``.
     """
+    measured = _LINES.stat().st_mtime if _LINES.exists() else 0
+    if any((CHECKOUT / name).stat().st_mtime > measured for name in modules):
+        measure(modules, tests)
+        return
     found = json.loads(_LINES.read_text())
-    measured = _LINES.stat().st_mtime
-    files = {test.partition('::')[0] for test in found['seconds']}
-    changed = sorted(name for name in files if (CHECKOUT / name).stat().st_mtime > measured)
+    known = {test.partition('::')[0] for test in found['seconds']}
+    changed = {name for name in known if (CHECKOUT / name).stat().st_mtime > measured}
+    changed = sorted(changed.union(set(_files(tests)) - known))
     if not changed:
         return
     measure(modules, changed)
@@ -158,6 +165,15 @@ def measure_again(modules):
             lines[line] = kept + now.get(line, [])
     kept = {test: each for test, each in found['seconds'].items() if test.partition('::')[0] not in changed}
     _LINES.write_text(json.dumps(found | {'seconds': kept | new['seconds']}))
+
+
+def _files(tests):
+    """Yield the names of the test modules in the folders among arguments of pytest, without those that it ignores."""
+    left_out = [each.removeprefix('--ignore-glob=') for each in tests if each.startswith('--ignore-glob=')]
+    for folder in filter(pathlib.Path.is_dir, map(CHECKOUT.joinpath, tests)):
+        for path in folder.rglob('test_*.py'):
+            if not any(path.match(pattern) for pattern in left_out):
+                yield str(path.relative_to(CHECKOUT))
 
 
 def _measure(modules, tests):
