@@ -23,7 +23,7 @@ class Enforcer(policy.Enforcer):
     def __init__(self, conf: Any) -> None:
         #: {(rule, target, who asks): decision}
         self._decisions: dict[tuple[str, str, str], bool] = {}
-        #: Names of rules that ask no other server; None if that is not known yet.
+        #: Whether no rule asks another server; None if that is not known yet.
         self._is_local: bool | None = None
         self._until = 0.0
         super().__init__(conf)
