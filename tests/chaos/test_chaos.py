@@ -17,7 +17,7 @@ def test_nothing_is_lost():
     """No acknowledged write is lost on a Galera cluster when processes are killed, and a node is frozen and cut off."""
     servers.require(clusters.Galera.installed(), 'galera is not installed')
     result = runs.run('galera', SEED, 20, SHORT, pause=0.1)
-    assert not result.problems, result
+    assert not result.problems, '\n'.join(result.problems)
     assert result.longest < faults.LONGEST
     assert result.acknowledged > 100
     assert result.faults.keys() == set(SHORT)
