@@ -21,10 +21,8 @@ class Enforcer(policy.Enforcer):
     """
 
     def __init__(self, conf: Any) -> None:
-        #: {(rule, target, who asks): decision}
-        self._decisions: dict[tuple[str, str, str], bool] = {}
-        #: Whether no rule asks another server; None if that is not known yet.
-        self._is_local: bool | None = None
+        #: {(rule, target, who asks): decision}; None if a rule asks another server.
+        self._decisions: dict[tuple[str, str, str], bool] | None = None
         self._until = 0.0
         super().__init__(conf)
 
@@ -49,24 +47,22 @@ class Enforcer(policy.Enforcer):
         :raises oslo_policy.policy.PolicyNotRegistered: there is no such rule.
         """
         caller = getattr(creds, 'caller', None)
-        if caller is None or arguments or options:
-            return super().authorize(rule, target, creds, *arguments, **options)
         self.load_rules()
-        if self._is_local is None:
-            self._is_local = _are_local(self.rules.values())
         # Another thread may read other rules, and replace this dict: it then does not get the decision by the old ones.
-        decisions, key = self._decisions, (rule, repr(target), caller)
+        decisions = self._decisions
+        if decisions is None or caller is None or arguments or options:
+            return super().authorize(rule, target, creds, *arguments, **options)
+        key = rule, repr(target), caller
         decision = decisions.get(key)
         if decision is None:
             decision = super().authorize(rule, target, creds)
-            if self._is_local:
-                if len(decisions) >= _MOST:
-                    decisions.clear()
-                decisions[key] = decision
+            if len(decisions) >= _MOST:
+                decisions.clear()
+            decisions[key] = decision
         return decision
 
     def _forget(self) -> None:
-        self._decisions, self._is_local = {}, None
+        self._decisions = {} if _are_local(list(self.rules.values())) else None
 
 
 def _are_local(checks: Iterable[Any]) -> bool:

@@ -152,8 +152,8 @@ def measure_again(modules, tests):
         return
     found = json.loads(_LINES.read_text())
     known = {test.partition('::')[0] for test in found['seconds']}
-    changed = {name for name in known if (CHECKOUT / name).stat().st_mtime > measured}
-    changed = sorted(changed.union(set(_files(tests)) - known))
+    new = set(_files(tests)) - known
+    changed = sorted(new.union(name for name in known if (CHECKOUT / name).stat().st_mtime > measured))
     if not changed:
         return
     measure(modules, changed)

@@ -75,10 +75,8 @@ def test_decisions_are_those_of_oslo_policy(service):
     plain = policy.Enforcer(service.conf)
     plain.suppress_default_change_warnings = plain.suppress_deprecation_warnings = True
     plain.register_defaults(policies.list_rules())
-    allowed = 0
-    for (ids, target), rule in itertools.product(
-        itertools.product(CALLERS, TARGETS), list(plain.registered_rules)[::5]
-    ):
+    rules, allowed = list(plain.registered_rules)[::5], 0
+    for ids, target, rule in itertools.product(CALLERS, TARGETS, rules):
         expected = plain.authorize(rule, target, caller(service, **ids))
         for _ in range(2):
             assert service.enforcer.authorize(rule, target, caller(service, **ids)) == expected, (rule, ids, target)
