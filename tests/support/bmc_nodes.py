@@ -14,6 +14,10 @@ OPTIONS = {
     'redfish__allow_local_addresses': True,
     'redfish__timeout': 2,
 }
+#: The interfaces of a node that boots ISO images.
+RAMDISK = {'deploy_interface': 'ramdisk', 'boot_interface': 'redfish-virtual-media'}
+#: More looks at a BMC than one step has.
+MANY = 40
 WORKER = {'hostname': 'one', 'pid': 1, 'conductor_group': '', 'drivers': ['fake-hardware', 'redfish']}
 
 
@@ -48,6 +52,23 @@ def manageable(client, bmc, **fields):
     node = carry_out(client, uuid, 'manage')
     assert node['provision_state'] == 'manageable', node['last_error']
     return uuid
+
+
+def available(client, bmc, **fields):
+    """Create a node that boots ISO images and is available, and return its uuid."""
+    fields = {'driver_info': bmc.driver_info, 'automated_clean': False, **RAMDISK, **fields}
+    uuid = client.node(driver='redfish', **fields)['uuid']
+    carry_out(client, uuid, 'manage')
+    assert carry_out(client, uuid, 'provide')['provision_state'] == 'available'
+    return uuid
+
+
+def work(client, times=MANY):
+    """Let a worker look at BMCs some times, or until there is nothing left to do."""
+    for _ in range(times):
+        finish_work(client.app)
+        if not transitions.pass_time(client.app, 15):
+            break
 
 
 def read_due(client):

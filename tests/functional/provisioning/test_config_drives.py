@@ -11,8 +11,8 @@ import pytest
 from openstack.baremetal import configdrive
 
 from ironic_traits.redfish import config_drives
-from tests.support import transitions
-from tests.support.bmc_nodes import bmc_client, carry_out
+from tests.support import bmc_nodes, transitions
+from tests.support.bmc_nodes import bmc_client, work
 from tests.support.bmc_server import media, serving
 from tests.support.boot_images import iso_files
 from tests.support.client import message
@@ -21,7 +21,6 @@ from tests.support.service import finish_work
 
 API = 'https://10.0.0.1:6385/metal'
 USB = '/Systems/1/VirtualMedia/Usb'
-INTERFACES = {'deploy_interface': 'ramdisk', 'boot_interface': 'redfish-virtual-media'}
 INFO = {'boot_iso': 'http://127.0.0.1:1/a.iso'}
 DISK = bytes(range(256)) * 400
 MOST = 64 * 2**20
@@ -49,19 +48,13 @@ def client(database_url):
 
 def available(client, bmc, **fields):
     """Create a node that is available, and return its uuid."""
-    fields = {'driver_info': bmc.driver_info, 'automated_clean': False, 'instance_info': INFO, **INTERFACES, **fields}
-    uuid = client.node(driver='redfish', **fields)['uuid']
-    carry_out(client, uuid, 'manage')
-    carry_out(client, uuid, 'provide')
-    return uuid
+    return bmc_nodes.available(client, bmc, **{'instance_info': INFO, **fields})
 
 
 def change(client, uuid, verb, **more):
     """Request a state, let a worker do it, and return the node."""
     transitions.ask(client, uuid, verb, **more)
-    finish_work(client.app)
-    while transitions.pass_time(client.app, 15):
-        finish_work(client.app)
+    work(client)
     return client.get(f'/v1/nodes/{uuid}')
 
 

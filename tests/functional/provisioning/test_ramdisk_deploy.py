@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.support import commands, http_servers, transitions
-from tests.support.bmc_nodes import bmc_client, carry_out
+from tests.support.bmc_nodes import MANY, available, bmc_client, work
 from tests.support.bmc_server import media, serving
 from tests.support.client import message
 from tests.support.concurrency import wait_until
@@ -15,13 +15,9 @@ from tests.support.http_client import ask
 from tests.support.peers import peer
 from tests.support.redfish_trees import to
 from tests.support.servers import free_port
-from tests.support.service import finish_work
 
 CD = '/Systems/1/VirtualMedia/Cd'
 SECURE = '/Systems/1/SecureBoot'
-INTERFACES = {'deploy_interface': 'ramdisk', 'boot_interface': 'redfish-virtual-media'}
-#: More looks at a BMC than one step has.
-MANY = 40
 
 
 class _Images(http.server.BaseHTTPRequestHandler):
@@ -56,23 +52,6 @@ def bmc():
 def client(database_url):
     with bmc_client(database_url) as client:
         yield client
-
-
-def available(client, bmc, **fields):
-    """Create a node that is available, and return its uuid."""
-    fields = {'driver_info': bmc.driver_info, 'automated_clean': False, **INTERFACES, **fields}
-    uuid = client.node(driver='redfish', **fields)['uuid']
-    carry_out(client, uuid, 'manage')
-    assert carry_out(client, uuid, 'provide')['provision_state'] == 'available'
-    return uuid
-
-
-def work(client, times=MANY):
-    """Let a worker look at BMCs some times, or until there is nothing left to do."""
-    for _ in range(times):
-        finish_work(client.app)
-        if not transitions.pass_time(client.app, 15):
-            break
 
 
 def change(client, uuid, verb, image=None, times=MANY, **more):
