@@ -17,6 +17,7 @@ from ironic_traits.cmd import logs, tracing
 from ironic_traits.conf import validation
 from ironic_traits.db import revisions
 from ironic_traits.db.engine import Database
+from ironic_traits.db.failover import outage
 from ironic_traits.deploy import drivers
 from ironic_traits.placement import standard
 from ironic_traits.printing import printable
@@ -113,8 +114,10 @@ def database(settings: cfg.ConfigOpts, create: bool = False) -> Iterator[Databas
     except ImportError as error:
         extra = _EXTRAS.get(sa.make_url(settings.database.connection).get_backend_name(), 'postgresql')
         sys.exit(f'The database cannot be used: {error}. Install its driver: {extras.installation(extra)}')
-    except _UNUSABLE as error:
-        reason = str(error).strip().splitlines()[0]
+    except Exception as error:
+        if not isinstance(error, _UNUSABLE) and not outage.is_one(error):
+            raise
+        reason = outage.reason(error)
         url = sa.make_url(settings.database.connection)
         if 'file is not a database' in reason:
             reason = f'{url.database} is not a SQLite database'

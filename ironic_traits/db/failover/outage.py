@@ -73,6 +73,12 @@ def is_unavailable(error: BaseException) -> bool:
     return any(words in str(cause.orig) for words in _SQLITE)
 
 
+def reason(error: BaseException) -> str:
+    """Return the first line of the message of an exception, or of its cause if it has no message."""
+    message = str(error).strip() or str(error.__cause__ or type(error).__name__)
+    return message.splitlines()[0]
+
+
 def log(logger: logging.Logger, error: BaseException, message: str, *arguments: Any) -> None:
     """Log an exception of work that is tried again. Skip exceptions of outages, which ``Outages`` logs.
 
@@ -81,7 +87,7 @@ def log(logger: logging.Logger, error: BaseException, message: str, *arguments: 
     if is_one(error):
         return
     if is_unavailable(error):
-        logger.warning(f'{message}: %s', *arguments, str(error).splitlines()[0])
+        logger.warning(f'{message}: %s', *arguments, reason(error))
     else:
         logger.error(message, *arguments, exc_info=error)
 
@@ -136,5 +142,4 @@ class Outages:
             if self._since is not None:
                 return
             self._since = time.monotonic()
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        LOG.warning('The database does not answer: %s', reason[0])
+        LOG.warning('The database does not answer: %s', reason(error))
