@@ -286,7 +286,7 @@ def far(app):
 @pytest.fixture(scope='session')
 def browser():
     """A real browser, one for each process."""
-    servers.require(browsers.path(), 'chromium is not installed')
+    servers.require(browsers.path(), 'chromium-headless-shell is not installed')
     with browsers.running() as running:
         yield running
 

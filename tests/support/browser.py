@@ -1,4 +1,4 @@
-"""A real browser for tests of the web page: Debian's chromium, driven by Playwright."""
+"""A real browser for tests of the web page: Debian's chromium without windows, driven by Playwright."""
 
 import contextlib
 import urllib.parse
@@ -28,7 +28,7 @@ _SERIOUS = ('serious', 'critical')
 
 def path():
     """Return the path of the browser; None if it is not installed."""
-    return servers.program('chromium')
+    return servers.program('chromium-headless-shell')
 
 
 @contextlib.contextmanager

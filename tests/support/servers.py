@@ -248,7 +248,10 @@ SERVERS = {'postgresql': PostgreSQL, 'mariadb': MariaDB}
 
 def install():
     """Install missing servers, the proxies, the browser and libvirt, if the tests run as root on Debian."""
-    names = ('chromium', 'haproxy', 'mariadb-dump', 'nginx', 'systemd-analyze', 'libvirtd', 'qemu-system-x86_64')
+    names = (
+        *('chromium-headless-shell', 'haproxy', 'mariadb-dump', 'nginx'),
+        *('systemd-analyze', 'libvirtd', 'qemu-system-x86_64'),
+    )
     programs = [GALERA.exists(), LIBVIRT.exists(), *map(program, names)]
     if all(programs) and all(server.installed() for server in SERVERS.values()):
         return
