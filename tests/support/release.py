@@ -60,7 +60,8 @@ def components(source, target):
     """Write what the release consists of."""
     # In an environment of its own: cyclonedx-bom brings a package that makes each import of jsonschema, so each start
     # of the service, a second longer.
-    python = [BIN / 'uv', 'run', '-q', '--no-project', '--with', 'cyclonedx-bom>=7', '--with', 'pip', 'python']
+    uv = [BIN / 'uv', 'run', '-q', '--no-project', '--python', sys.executable]
+    python = [*uv, '--with', 'cyclonedx-bom>=7', '--with', 'pip', 'python']
     run(*python, '-m', 'tests.support.sbom', target / 'ironic-traits.cdx.json', cwd=source)
 
 
