@@ -8,6 +8,9 @@ import socketserver
 import sys
 from wsgiref import simple_server
 
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
 
 class Threaded(socketserver.ThreadingMixIn, simple_server.WSGIServer):
     """A server that answers several requests at once."""
@@ -18,7 +21,16 @@ class Threaded(socketserver.ThreadingMixIn, simple_server.WSGIServer):
 def run(main):
     """Call a function with DIRECTORY and PORT of the command line, without garbage collection until it serves."""
     gc.disable()
+    event.listen(Engine, 'before_cursor_execute', _begin_immediate, retval=True)
     main(pathlib.Path(sys.argv[1]), int(sys.argv[2]))
+
+
+def _begin_immediate(connection, cursor, statement, parameters, context, executemany):
+    """Begin each transaction of SQLite as a writer, which waits for others.
+
+    If a reader becomes a writer while another one writes, SQLite says at once that the database is locked.
+    """
+    return 'BEGIN IMMEDIATE' if statement == 'BEGIN' else statement, parameters
 
 
 def serve(application, port, server_class=Threaded):

@@ -60,7 +60,10 @@ def with_faults(compute):
     except AssertionError as error:
         with urllib.request.urlopen(f'{compute}/v2.1/servers/detail', timeout=60) as response:
             servers = json.loads(response.read())['servers']
-        error.add_note('\n'.join(f'{server["name"]}: {server["fault"]}' for server in servers if 'fault' in server))
+        for server in servers:
+            if fault := server.get('fault'):
+                last = fault.get('details', '').strip().rpartition('\n')[2]
+                error.add_note(f'{server["name"]}, {fault["created"]}: {fault["message"]} ({last})')
         raise
 
 
