@@ -12,7 +12,7 @@ from tests.support.service import ForkedServer, finish_work, make_app
 OPTIONS = {
     'deploy__enabled_hardware_types': ['redfish', 'fake-hardware'],
     'redfish__allow_local_addresses': True,
-    'redfish__timeout': 2,
+    'redfish__timeout': 30,
 }
 #: The interfaces of a node that boots ISO images.
 RAMDISK = {'deploy_interface': 'ramdisk', 'boot_interface': 'redfish-virtual-media'}

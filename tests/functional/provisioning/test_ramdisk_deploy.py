@@ -435,9 +435,7 @@ def _once(path, kind, status=503):
                 failures.append(path)
                 handler.answer({'error': {'message': 'Busy'}}, status)
             else:
-                del bmc.answers[path]
-                getattr(handler, f'do_{handler.command}')()
-                bmc.answers[path] = answer
+                handler.serve(path)
 
         bmc.answers[path] = answer
 
