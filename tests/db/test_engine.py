@@ -120,7 +120,7 @@ def test_a_deadlock_is_tried_again(database):
     """Two writers that take two locks in opposite orders both succeed."""
     insert_node(database, 'a')
     insert_node(database, 'b')
-    barrier = threading.Barrier(2, timeout=5)
+    barrier = threading.Barrier(2, timeout=60)
     tries = []
 
     @retried

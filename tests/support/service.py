@@ -12,7 +12,6 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.error
 import urllib.request
 
 from sqlalchemy import make_url
@@ -215,7 +214,7 @@ class Server:
             try:
                 with urllib.request.urlopen(f'{self.base}/v1', timeout=5):
                     return self
-            except (urllib.error.URLError, ConnectionError):
+            except OSError:
                 time.sleep(0.02)
         self.process.kill()
         raise TimeoutError(self.base)

@@ -14,7 +14,7 @@ from tests.support.bmc_server import PASSWORD, SYSTEM, TOKEN, USER, serving
 from tests.support.redfish_trees import V1, to
 
 LOGIN = {'redfish_username': USER, 'redfish_password': PASSWORD}
-QUICK = Limits(jobs=8, probe=1, timeout=1, total=3)
+QUICK = Limits(jobs=8, probe=5, timeout=5, total=30)
 UUID = '5c6e1f4e-3a53-4d1c-a4a1-0d3e8c9b7a61'
 
 
@@ -99,7 +99,7 @@ def test_one_address_in_several_forms(bmc):
 
 
 def hang(handler):
-    threading.Event().wait(4)
+    threading.Event().wait(20)
 
 
 def test_bad_bmcs_do_not_stop_the_others(bmc, caplog):
@@ -112,7 +112,7 @@ def test_bad_bmcs_do_not_stop_the_others(bmc, caplog):
         serving({'': {}}) as page,
         serving({}) as absent,
     ):
-        refusing.refused, hanging.answers['/Systems'], late.delay = True, hang, 4
+        refusing.refused, hanging.answers['/Systems'], late.delay = True, hang, 20
         with serving() as gone:
             pass
         found = find(bmc, refusing, hanging, late, page, absent, gone)

@@ -36,7 +36,7 @@ def test_openstacksdk(sdk):
     allocation = sdk.create_allocation(
         resource_class='gold', name='web1', traits=['CUSTOM_A'], candidate_nodes=['rack1-1', 'rack1-2'], extra={'a': 1}
     )
-    waited = sdk.wait_for_allocation(allocation, timeout=10)
+    waited = sdk.wait_for_allocation(allocation, timeout=60)
     assert (waited.state, waited.node_id) == ('active', sdk.get_node('rack1-2').id)
     assert sdk.get_allocation('web1').candidate_nodes == [sdk.get_node(name).id for name in ('rack1-1', 'rack1-2')]
     assert sdk.get_allocation(allocation.id, fields=['uuid', 'state']).state == 'active'
@@ -49,8 +49,8 @@ def test_openstacksdk(sdk):
     assert patched.name is None
     failed = sdk.create_allocation(resource_class='gold', traits=['CUSTOM_A'], name='web3')
     with pytest.raises(exceptions.SDKException, match='"has no instance" rules out'):
-        sdk.wait_for_allocation(failed, timeout=10)
-    assert sdk.wait_for_allocation(failed, timeout=10, ignore_error=True).state == 'error'
+        sdk.wait_for_allocation(failed, timeout=60)
+    assert sdk.wait_for_allocation(failed, timeout=60, ignore_error=True).state == 'error'
     sdk.delete_allocation('web3')
     sdk.delete_allocation(allocation.id)
     with pytest.raises(exceptions.NotFoundException):

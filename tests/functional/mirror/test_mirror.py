@@ -116,7 +116,7 @@ def test_failures_of_the_cloud(ironic, proxy, new_app, failure):
     """Reads still succeed. The mirror retries after increasing pauses, and continues where it stopped."""
     client = Client(new_app)
     uuids = ironic.nodes(12)
-    mirror = follower(new_app, timeout=1, max_pause=4)
+    mirror = follower(new_app, timeout=2 if failure == 'silence' else 30, max_pause=4)
     mirror.work()
     proxy.failure = failure
     before = len(proxy.requests)
