@@ -44,6 +44,14 @@ BROWSER = (
     'test_ui_why',
     'test_ui_pictures',
     'test_ui_layouts',
+    'test_ui_bulk',
+    'test_ui_overview',
+    'test_ui_promises',
+    'test_ui_racks',
+    'test_ui_hardware',
+    'test_ui_keyboard',
+    'test_ui_mirrors',
+    'test_ui_saved',
 )
 #: Modules that take more than some seconds: they start programs, run the real clients, or search for long. The longest
 #: come first, so that the processes finish at about the same time.
@@ -54,6 +62,7 @@ SLOW = (
     'test_redfish_odd_documents',
     'test_bmc_guide',
     'test_boot_guide',
+    'test_nova_guide',
     'test_zipapp',
     'test_release',
     *BROWSER,
