@@ -115,7 +115,7 @@ def _packages(source):
     (sdist,) = dist.glob('*.tar.gz')
     # setuptools writes the time of the build and the user into it.
     unpacked = dist.parent / sdist.name.removesuffix('.tar.gz')
-    shutil.unpack_archive(sdist, unpacked.parent, filter='data')
+    run('tar', '-xf', sdist, '-C', unpacked.parent, '--no-same-owner')
     _pack(unpacked, sdist, time)
     paths = sorted(dist.iterdir())
     run(sys.executable, '-m', 'twine', 'check', '--strict', *paths)
@@ -134,7 +134,10 @@ def _pack(folder, target, time):
     """
 
     def anonymous(member):
-        return member.replace(uid=0, gid=0, uname='', gname='', mtime=time, deep=False)
+        member.uid = member.gid = 0
+        member.uname = member.gname = ''
+        member.mtime = time
+        return member
 
     with (
         target.open('wb') as file,
