@@ -68,6 +68,7 @@ SLOW = (
     *BROWSER,
     'test_ui_sizes',
     'test_reservation_model',
+    'test_promise_model',
     'test_follower_model',
     'test_edit_model',
     'test_mirror_machine',
