@@ -21,7 +21,7 @@ from ironic_traits import masks
 from ironic_traits.redfish import addresses
 from ironic_traits.redfish.addresses import BadAddress
 from ironic_traits.redfish.connections import Connector, Limits, Stopped
-from ironic_traits.redfish.trees import ROOT, Unreadable, objects, printable, text
+from ironic_traits.redfish.trees import ROOT, Unimplemented, Unreadable, objects, printable, text
 
 
 class Failure(Exception):
@@ -33,7 +33,7 @@ class Refused(Failure):
 
 
 class Unknown(Refused):
-    """A change that a BMC, or its machine, does not know. Nothing was changed."""
+    """A change, or a document, that a BMC or its machine does not know. Nothing was changed."""
 
 
 class _SessionOrBasic(auth.SessionOrBasicAuth):
@@ -154,6 +154,8 @@ class Bmc:
             with self._sentences():
                 response = self._get(path)
             document = response.json()
+        except Unknown as error:
+            raise Unimplemented(str(error)) from None
         except Failure as error:
             raise Unreadable(str(error)) from None
         except (ValueError, RecursionError):
@@ -173,7 +175,9 @@ class Bmc:
         if status == HTTPStatus.FORBIDDEN:
             raise Unreadable(f'The user may not read {path[:200]!r} (403).')
         if status != HTTPStatus.OK:
-            raise Unreadable(f'The BMC answers {status} for {path[:200]!r}.')
+            raise (Unknown if status == HTTPStatus.NOT_IMPLEMENTED else Unreadable)(
+                f'The BMC answers {status} for {path[:200]!r}.'
+            )
         return response
 
     def document(self) -> Mapping[str, Any]:

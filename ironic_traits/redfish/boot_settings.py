@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ironic_traits.redfish.bmcs import Bmc, Failure, Unknown
-from ironic_traits.redfish.trees import Unreadable, inner, link, text
+from ironic_traits.redfish.trees import Unimplemented, Unreadable, inner, link, text
 
 #: {boot mode of Ironic: that of Redfish}.
 MODES = {'uefi': 'UEFI', 'bios': 'Legacy'}
@@ -20,9 +20,8 @@ def shown(bmc: Bmc, system: Mapping[str, Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {'boot_mode': _NAMES.get(text(inner(system, 'Boot'), 'BootSourceOverrideMode'))}
     with contextlib.suppress(Failure, Unreadable):
-        path = link(system, 'SecureBoot')
-        enabled = bmc.get(path).get('SecureBootEnable') if path else None
-        found['secure_boot'] = enabled if isinstance(enabled, bool) else None
+        _, document = _secure_boot(bmc, system)
+        found['secure_boot'] = document.get('SecureBootEnable')
     return found
 
 
@@ -56,11 +55,20 @@ def secure_boot(bmc: Bmc) -> tuple[str, Mapping[str, Any]]:
     :raises Unknown: the BMC does not know secure boot.
     :raises Unreadable: it cannot be read.
     """
-    path = link(bmc.document(), 'SecureBoot')
-    document = bmc.get(path) if path else {}
-    if not isinstance(document.get('SecureBootEnable'), bool):
+    path, document = _secure_boot(bmc, bmc.document())
+    if not document:
         raise Unknown('The BMC does not know secure boot.')
     return path, document
+
+
+def _secure_boot(bmc: Bmc, system: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return the same as ``secure_boot``; an empty document if the BMC does not know it."""
+    path = link(system, 'SecureBoot')
+    try:
+        document = bmc.get(path) if path else {}
+    except Unimplemented:
+        document = {}
+    return path, document if isinstance(document.get('SecureBootEnable'), bool) else {}
 
 
 def set_secure_boot(bmc: Bmc, enabled: bool) -> None:

@@ -22,6 +22,10 @@ class Unreadable(Exception):
     """A document that cannot be read. The text is a sentence."""
 
 
+class Unimplemented(Unreadable):
+    """A document that a BMC links to, and does not implement (501)."""
+
+
 class Tree(Protocol):
     """What a BMC answers to GET."""
 

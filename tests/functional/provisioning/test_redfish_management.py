@@ -168,6 +168,14 @@ def test_what_a_bmc_shows_of_the_boot(client, bmc, mode, secure, shown):
     assert (node['boot_mode'], node['secure_boot']) == shown
 
 
+def test_secure_boot_that_is_not_implemented(ask, client, bmc):
+    """Some BMCs link to a document that they do not have."""
+    bmc.system['Boot']['BootSourceOverrideMode'] = 'UEFI'
+    bmc.answers[SECURE] = lambda handler: handler.answer({'error': {'message': 'Not implemented'}}, 501)
+    assert ask('PUT', '/states/secure_boot', {'target': True}) == (400, 'The BMC does not know secure boot.')
+    assert client.get(f'/v1/nodes/{manageable(client, bmc)}/states')['secure_boot'] is None
+
+
 def test_secure_boot_that_cannot_be_read(client, bmc):
     """What is known of it stays, and the node can be managed."""
     bmc.documents[SECURE]['SecureBootEnable'] = True
