@@ -28,6 +28,7 @@ _LEFT_OUT = 'clients commands model races transfer locked_nodes options'
 TESTS = [
     *(f'tests/functional/{path}' for path in _PATHS.split()),
     'tests/unit/test_promises.py',
+    'tests/unit/test_promise_claims.py',
     *(f'--ignore-glob=*_{name}.py' for name in _LEFT_OUT.split()),
 ]
 
