@@ -291,6 +291,41 @@ def test_expiry(client):
     assert take(client, 1).status_int == 201
 
 
+def test_claims_after_an_expiry(app, client):
+    """The newest capacity reservation does not exist any more, but its row does."""
+    for _ in range(2):
+        golden(client)
+    promise(client, 'a', 1)
+    promise(client, 'b', 1)
+    past = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
+    with app.service.write() as connection:
+        connection.execute(sa.update(tables.capacity_reservations).filter_by(name='b').values(expires_at=past))
+    assert take(client, 1).status_int == 201
+    assert take(client, 2).status_int == 409
+
+
+def test_a_new_one_comes_after_all_others(app, client):
+    """It gets only what they leave, however large their ids are."""
+    golden(client)
+    promise(client, 'a', 1)
+    with app.service.write() as connection:
+        connection.execute(sa.update(tables.capacity_reservations).values(id=10**6))
+    assert promise(client, 'b', 1).status_int == 409
+
+
+def test_two_that_do_not_overlap(client):
+    """A claim beside one of them has nothing to do with the other."""
+    nodes = {name: [golden(client) for _ in range(2)] for name in 'ab'}
+    for name, golden_ones in nodes.items():
+        for node in golden_ones:
+            add_trait(client, node, f'CUSTOM_{name.upper()}')
+        promise(client, name, 1, required=[f'CUSTOM_{name.upper()}'])
+    for number, node in enumerate([nodes['a'][0], nodes['b'][0]]):
+        assert claim(client, number, node, 'x').status_int == 204
+    for number, node in enumerate([nodes['a'][1], nodes['b'][1]], 2):
+        assert claim(client, number, node, 'x').status_int == 409
+
+
 BAD = {
     'no name': {'name': None},
     'a slash in the name': {'name': 'a/b'},
