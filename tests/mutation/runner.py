@@ -168,10 +168,10 @@ def measure_again(modules, tests):
 
 
 def _files(tests):
-    """Yield the names of the test modules in the folders among arguments of pytest, without those that it ignores."""
+    """Yield the names of the test modules that arguments of pytest select, without those that they ignore."""
     left_out = [each.removeprefix('--ignore-glob=') for each in tests if each.startswith('--ignore-glob=')]
-    for folder in filter(pathlib.Path.is_dir, map(CHECKOUT.joinpath, tests)):
-        for path in folder.rglob('test_*.py'):
+    for selected in filter(pathlib.Path.exists, map(CHECKOUT.joinpath, tests)):
+        for path in selected.rglob('test_*.py') if selected.is_dir() else [selected]:
             if not any(path.match(pattern) for pattern in left_out):
                 yield str(path.relative_to(CHECKOUT))
 
