@@ -73,7 +73,7 @@ def main():
         print(kind, figures, flush=True)
         violations += figures.violations
         if arguments.write:
-            table.write(kind, arguments.seed, figures)
+            table.write(kind, arguments.seed, figures, arguments.first)
     return int(bool(violations))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from ironic_traits.api.description.operations import operations
 from tests.races import races, table
+from tests.races.__main__ import Figures
 from tests.races.broken import BUILDS, build
 from tests.races.writers import LEFT_OUT, WRITERS
 
@@ -104,6 +105,20 @@ def test_no_writer_is_forgotten():
 def test_the_page_has_the_figures_of_the_last_runs():
     page = table.PAGE.read_text()
     assert table.replaced(page, table.stored()) == page
+
+
+def test_a_run_that_continues(monkeypatch):
+    """Its figures are added to those of the run that ended where it begins, and to no other."""
+    stored = {'sqlite': table.row('sqlite', 11, Figures(pairs=1034, schedules=20, seconds=60))}
+    monkeypatch.setattr(table, 'stored', lambda: stored)
+    monkeypatch.setattr(table._TABLE, 'write', stored.__setitem__)
+    more = Figures(pairs=1000, schedules=5, violations=1, seconds=120)
+    for first, seed in ((1033, 11), (1034, 12)):
+        with pytest.raises(ValueError, match='1,034 pairs'):
+            table.write('sqlite', seed, more, first)
+    table.write('sqlite', 11, more, 1034)
+    both = Figures(pairs=2034, schedules=25, violations=1, seconds=180)
+    assert stored['sqlite'] == table.row('sqlite', 11, both)
 
 
 def _pattern(path):
