@@ -173,16 +173,29 @@ def _end_secure_boot(task: base.Task, bmc: Bmc) -> None:
 
 def _insert(task: base.Task, bmc: Bmc) -> base.Done:
     """Insert the image, and the config drive into another medium."""
-    images = (task.node['instance_info']['boot_iso'], task.node['configdrive'])
-    devices = _devices(task)
-    inserted = len(virtual_media.inserted(bmc, devices))
-    for number, (device, url) in enumerate(zip(devices, images, strict=False), 1):
+    images = _images(task)
+    if _is_turn(task):
+        virtual_media.eject(bmc, images, but=images.values())
+    inserted = _inserted(task, bmc)
+    for number, (device, url) in enumerate(images.items(), 1):
         if inserted < number and _is_turn(task):
             virtual_media.insert(bmc, device, url)
-            inserted = len(virtual_media.inserted(bmc, devices))
+            inserted = _inserted(task, bmc)
         if inserted < number:
             raise Failure('The BMC does not insert the image into a virtual medium.')
     return base.Done()
+
+
+def _images(task: base.Task) -> dict[str, str]:
+    """Return the images of a deploy: {device: URL}."""
+    urls = (task.node['instance_info']['boot_iso'], task.node['configdrive'])
+    return dict(zip(_devices(task), urls, strict=False))
+
+
+def _inserted(task: base.Task, bmc: Bmc) -> int:
+    """Return the number of media that have an image of the deploy."""
+    images = _images(task)
+    return sum(any(map(each.shows, images.values())) for each in virtual_media.inserted(bmc, images))
 
 
 def _start(task: base.Task, bmc: Bmc) -> base.Done | base.Later:
@@ -195,11 +208,12 @@ def _start(task: base.Task, bmc: Bmc) -> base.Done | base.Later:
         # In a phase of its own: a machine that is on after this one has booted the image.
         _prepare_boot(task, bmc)
         return base.Later(0)
-    if _is_turn(task) and (restarts or not is_on) and text(system, 'PowerState') != 'PoweringOn':
+    starts = text(system, 'PowerState') == 'PoweringOn'
+    if _is_turn(task) and (restarts or not is_on) and not starts:
         _prepare_boot(task, bmc)
         bmc.reset(*(('ForceRestart', 'PowerCycle') if is_on else ('On', 'ForceOn')))
         is_on = restarts
-    if not is_on:
+    if starts or not is_on:
         raise Failure('The machine does not power on.')
     return base.Done(power_state=states.POWER_ON, boot=boot_settings.shown(bmc, system))
 
@@ -209,6 +223,9 @@ def _prepare_boot(task: base.Task, bmc: Bmc) -> None:
     virtual_media.boot_once(bmc, _boot_mode(task.node))
     if _is_secure(task.node):
         boot_settings.set_secure_boot(bmc, True)
+    # A BMC that cannot read an image may show it as inserted for a moment.
+    if _inserted(task, bmc) < len(_images(task)):
+        raise Failure('The BMC has ejected an image. Perhaps it cannot read its URL.')
 
 
 def _devices(task: base.Task) -> tuple[str, ...]:

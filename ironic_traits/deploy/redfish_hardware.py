@@ -1,6 +1,7 @@
 """redfish: a driver for machines with a BMC. It reads them, powers them on and off, and lets them boot an ISO image."""
 
 import functools
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,9 +9,11 @@ from oslo_config import cfg
 
 from ironic_traits.deploy import base, ramdisk, redfish_power, states, steps
 from ironic_traits.deploy.redfish_management import RedfishManagement
-from ironic_traits.redfish import bmcs, inspections
-from ironic_traits.redfish.bmcs import Bmc, Failure
-from ironic_traits.redfish.trees import inner, text
+from ironic_traits.redfish import bmcs, inspections, virtual_media
+from ironic_traits.redfish.bmcs import Bmc, Failure, Unknown
+from ironic_traits.redfish.trees import Unreadable, inner, text
+
+LOG = logging.getLogger(__name__)
 
 _HEALTHS = ('OK', 'Warning', 'Critical')
 _NO_DEPLOY = (
@@ -105,9 +108,16 @@ def _boots_images(node: Mapping[str, Any]) -> bool:
 
 
 def _undeploy(task: base.Task, bmc: Bmc) -> base.Done | base.Later:
-    if task.node['disable_power_off']:
-        return base.Done()
-    return redfish_power.change(task, bmc, states.POWER_OFF)
+    """Power the machine off, and eject what its user has attached."""
+    off = base.Done() if task.node['disable_power_off'] else redfish_power.change(task, bmc, states.POWER_OFF)
+    if isinstance(off, base.Done):
+        try:
+            virtual_media.eject(bmc, virtual_media.KINDS)
+        except Unknown as error:
+            LOG.info('Node %s: no virtual medium is ejected: %s', task.node['uuid'], error)
+        except (Failure, Unreadable) as error:
+            LOG.warning('Node %s: its virtual media could not be ejected: %s', task.node['uuid'], error)
+    return off
 
 
 def _power(task: base.Task, bmc: Bmc) -> base.Done | base.Later:

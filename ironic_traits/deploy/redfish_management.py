@@ -1,6 +1,7 @@
 """redfish: what the driver does in requests."""
 
 import contextlib
+import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ _DEVICES = {
     'BiosSetup': 'bios',
     'UefiHttp': 'uefihttp',
 }
+#: Number of looks at media that are to be ejected, and seconds between them.
+_LOOKS, _INTERVAL = 5, 1
 _PERSISTENT = {'Once': False, 'Continuous': True}
 
 
@@ -100,6 +103,11 @@ class RedfishManagement(base.Driver):
         """See ``Management``."""
         with self._bmc(node) as bmc:
             virtual_media.eject(bmc, devices)
+            for _ in range(_LOOKS):
+                if not virtual_media.inserted(bmc, devices):
+                    return
+                time.sleep(_INTERVAL)
+            raise Failure('The BMC does not eject the image of a virtual medium.')
 
     @contextlib.contextmanager
     def _asked(self, node: Mapping[str, Any]) -> Iterator[Bmc]:

@@ -17,12 +17,12 @@ _RESETS = {
     states.REBOOT: (('ForceRestart', 'PowerCycle'), ('On', 'ForceOn')),
     states.SOFT_REBOOT: (('GracefulRestart',), ('On', 'ForceOn')),
 }
-#: {PowerState: power state}. Others are not known.
+#: {PowerState: power state}. Others are not known. Only a machine that is "Off" does nothing.
 _POWER = {
     'On': states.POWER_ON,
+    'PoweringOn': states.POWER_ON,
     'PoweringOff': states.POWER_ON,
     'Off': states.POWER_OFF,
-    'PoweringOn': states.POWER_OFF,
 }
 #: Seconds between two readings of a power state that is to change, and number of readings of one that is changing.
 _INTERVAL, _CHANGES = 2, 5

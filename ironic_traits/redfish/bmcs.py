@@ -233,15 +233,15 @@ class Bmc:
         :param path: of the document of the medium.
         :raises Failure: the BMC refuses it.
         """
-        parts, quoted = urllib.parse.urlsplit(url), json.dumps(url)[1:-1]
-        # What the BMC repeats must not show a password or a token of the URL.
-        secrets = (url, quoted, parts.netloc.rpartition('@')[0], parts.password or '', parts.query)
-        with self._sentences(*(secrets if masks.url(url) != url else ())):
+        with self._sentences(*_secrets(url)):
             self._medium(path).insert_media(url)
 
-    def eject_medium(self, path: str) -> None:
-        """Begin to eject the image of a virtual medium. Raise as ``insert_medium`` does."""
-        with self._sentences():
+    def eject_medium(self, path: str, image: str) -> None:
+        """Begin to eject the image of a virtual medium. Raise as ``insert_medium`` does.
+
+        :param image: what the BMC shows of it.
+        """
+        with self._sentences(*_secrets(image)):
             self._medium(path).eject_media()
 
     def patch(self, path: str, changes: Mapping[str, Any]) -> None:
@@ -282,6 +282,19 @@ def connect(access: Access, timeout: float, total: float, local: bool = False) -
             connector.begin_logout()
             login.close()
         connector.close()
+
+
+def _secrets(url: str) -> list[str]:
+    """Return the parts of a URL that an answer of a BMC must not show: a password, or a token."""
+    if masks.url(url) == url:
+        return []
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return [url]
+    user = parts.netloc.rpartition('@')[0]
+    found = [url, json.dumps(url)[1:-1], user, parts.password or '', parts.query]
+    return [*found, *map(urllib.parse.unquote, found)]
 
 
 class _NoAuth(auth.BasicAuth):

@@ -76,7 +76,7 @@ def _named(found: Iterator[tuple[str, Indicator]]) -> dict[str, Indicator]:
     pairs = list(found)
     number = Counter(name for name, _ in pairs)
     return {
-        _UNUSABLE.sub('_', name if number[name] == 1 else f'{name}_{each.path.rpartition("/")[2]}'): each
+        _UNUSABLE.sub('_', name if number[name] == 1 else f'{name}_{each.path.rstrip("/").rpartition("/")[2]}'): each
         for name, each in pairs
     }
 

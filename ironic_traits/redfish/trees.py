@@ -180,9 +180,12 @@ def text(document: Mapping[str, Any], *names: str) -> str:
     return ''
 
 
-def printable(value: str) -> str:
-    """Return text without what databases refuse, such as NUL and half characters, and not too long."""
-    return ''.join(each for each in value[:MAX_TEXT] if each.isprintable()).strip()
+def printable(value: str, most: int = MAX_TEXT) -> str:
+    """Return text without what databases refuse, such as NUL and half characters.
+
+    :param most: maximum number of characters.
+    """
+    return ''.join(each for each in value[:most] if each.isprintable()).strip()
 
 
 def number(document: Mapping[str, Any], *names: str) -> int:

@@ -2,16 +2,19 @@
 
 import dataclasses
 import re
+import urllib.parse
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ironic_traits.redfish.bmcs import Bmc, Failure, Unknown
-from ironic_traits.redfish.boot_settings import MODES, overrides
+from ironic_traits.redfish.boot_settings import MODES, overrides, set_mode
 from ironic_traits.redfish.machines import own, systems
-from ironic_traits.redfish.trees import ROOT, Reader, inner, objects, text
+from ironic_traits.redfish.trees import ROOT, Reader, inner, objects, printable, text
 
 #: {device of Ironic: its media in Redfish}. Some BMCs have DVD drives only.
 KINDS = {'cdrom': ('CD', 'DVD'), 'disk': ('USBStick',), 'floppy': ('Floppy',)}
+#: Maximum number of characters of an image.
+MAX_URL = 4096
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +34,20 @@ class Medium:
     def is_a(self, device: str) -> bool:
         """Whether it can be a device, a key of ``KINDS``."""
         return not set(KINDS[device]).isdisjoint(self.kinds)
+
+    def shows(self, url: str) -> bool:
+        """Whether its image may be that of a URL. BMCs leave out passwords, ends of long URLs, or all but a name."""
+        image = self.image or ''
+        return '://' not in image or _place(url).startswith(_place(image))
+
+
+def _place(url: str) -> str:
+    """Return the host and the path of a URL."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        return f'{parts.hostname}{urllib.parse.unquote(parts.path)}'
+    except ValueError:
+        return url
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,14 +148,16 @@ def inserted(bmc: Bmc, devices: Collection[str]) -> list[Medium]:
     return [medium for medium in listed(bmc) if medium.inserted and any(map(medium.is_a, devices))]
 
 
-def eject(bmc: Bmc, devices: Collection[str]) -> None:
-    """Begin to eject the images of all media of some devices.
+def eject(bmc: Bmc, devices: Collection[str], but: Collection[str] = ()) -> None:
+    """Begin to eject the images of all media of some devices. ``inserted`` shows whether the BMC does it.
 
     :param devices: keys of ``KINDS``.
+    :param but: URLs of images that stay.
     :raises Failure: the BMC refuses it.
     """
     for medium in inserted(bmc, devices):
-        bmc.eject_medium(medium.path)
+        if not any(map(medium.shows, but)):
+            bmc.eject_medium(medium.path, medium.image or '')
 
 
 def boot_once(bmc: Bmc, boot_mode: str) -> None:
@@ -149,6 +168,8 @@ def boot_once(bmc: Bmc, boot_mode: str) -> None:
     """
     found = _read(bmc)
     if found.quirk.attributes:
+        if boot_mode:
+            set_mode(bmc, boot_mode)
         bmc.patch(f'{found.holder}/Attributes', {'Attributes': dict(found.quirk.attributes)})
         return
     known = bmc.boot_sources()
@@ -195,18 +216,25 @@ def _holders(reader: Reader, path: str, system: Mapping[str, Any]) -> Iterator[t
     if reader.problems:
         raise Failure(reader.problems[0])
     for each, document in managers:
-        servers = {text(server, '@odata.id') for server in objects(inner(document, 'Links').get('ManagerForServers'))}
+        servers = _paths(document, 'ManagerForServers')
+        servers |= {other for other, host in systems(reader).items() if each.rstrip('/') in _paths(host, 'ManagedBy')}
         if len(servers.intersection(own(reader))) > 1:
             raise Unknown('The virtual media of the BMC belong to several machines.')
         yield each, document
 
 
+def _paths(document: Mapping[str, Any], name: str) -> set[str]:
+    """Return the paths to which one of the ``Links`` of a document leads."""
+    return {text(each, '@odata.id').rstrip('/') for each in objects(inner(document, 'Links').get(name))}
+
+
 def _medium(path: str, document: Mapping[str, Any]) -> Medium:
     kinds, inserted = document.get('MediaTypes'), document.get('Inserted')
-    image = text(document, 'Image', 'ImageName') and str(document.get('Image') or document.get('ImageName'))
+    images: Iterator[Any] = (document[name] for name in ('Image', 'ImageName') if text(document, name))
+    image = printable(next(images, ''), MAX_URL)
     return Medium(
         path,
-        tuple(each for each in kinds if isinstance(each, str)) if isinstance(kinds, list) else (),
+        tuple(printable(each) for each in kinds if isinstance(each, str)) if isinstance(kinds, list) else (),
         inserted if isinstance(inserted, bool) else bool(image),
         image or None,
     )

@@ -48,7 +48,21 @@ def perform(context: Context, ident: str, method: str, *arguments: Any) -> None:
     :raises failures.InvalidState: the node is changing, and the change would be in the way.
     """
     driver, node = _read_unlocked(context, ident, is_stable=method in _OF_STABLE_NODES)
-    _store(context, node['uuid'], _call(driver, node, method, *arguments))
+    kept = _call(driver, node, method, *arguments)
+    if method == 'attach_media':
+        _check_user(context, driver, node, arguments[0])
+    _store(context, node['uuid'], kept)
+
+
+def _check_user(context: Context, driver: Driver, node: Values, device: str) -> None:
+    """Eject what was attached if the node has another user now, or if a worker has begun to work on it.
+
+    :raises failures.InvalidState: that is so.
+    """
+    _, present = _read(context, node['uuid'])
+    if present['reservation'] or any(present[name] != node[name] for name in ('provision_state', 'instance_uuid')):
+        _call(driver, node, 'detach_media', [device])
+        raise failures.InvalidState(reason=f'Node {node["uuid"]} has changed in the meantime. Nothing is attached.')
 
 
 def set_boot_device(context: Context, ident: str, device: str, persistent: bool) -> None:

@@ -290,12 +290,13 @@ def test_a_manager_that_fails_for_a_while(client, bmc, images, verb):
     assert list(bmc.media.values()) == ([image] if verb == 'active' else [])
 
 
-def test_media_of_several_machines(client, bmc, images):
-    """They may show the image of another one."""
+@pytest.mark.parametrize(('servers', 'end'), [(('1', '2'), ''), (('1', '2'), '/'), (('1',), ''), ((), '')])
+def test_media_of_several_machines(client, bmc, images, servers, end):
+    """They may show the image of another one. The Manager, or the Systems, say that it is theirs."""
     _move_media(bmc)
     bmc.documents['/Systems']['Members'].append(to('/Systems/2'))
     bmc.documents['/Systems/2'] = dict(bmc.system)
-    bmc.documents['/Managers/1']['Links'] = {'ManagerForServers': [to('/Systems/1'), to('/Systems/2')]}
+    bmc.documents['/Managers/1']['Links'] = {'ManagerForServers': [to(f'/Systems/{each}{end}') for each in servers]}
     uuid = available(client, bmc, driver_info=bmc.driver_info | {'redfish_system_id': '/redfish/v1/Systems/1'})
     bmc.documents['/Managers/1/VirtualMedia/Cd'].update(Inserted=True, Image='http://other')
     node = change(client, uuid, 'active', f'{images}/200/1000000')
@@ -336,6 +337,10 @@ def test_attributes_instead_of_a_boot_source(client, bmc, images):
     assert change(client, uuid, 'active', f'{images}/200/1000000')['provision_state'] == 'active'
     attributes = bmc.documents['/Managers/1/Attributes']['Attributes']
     assert attributes == {'ServerBoot.1.BootOnce': 'Enabled', 'ServerBoot.1.FirstBootDevice': 'VCD-DVD'}
+    bmc.system['Boot']['BootSourceOverrideMode'] = 'Legacy'
+    capabilities = [{'op': 'add', 'path': '/instance_info/capabilities', 'value': {'boot_mode': 'uefi'}}]
+    assert client.ask('PATCH', f'/v1/nodes/{uuid}', capabilities).status_int == 200
+    assert change(client, uuid, 'rebuild')['boot_mode'] == 'uefi'
 
 
 @pytest.mark.parametrize(('instance', 'node', 'mode'), [
@@ -594,6 +599,97 @@ def test_what_a_tenant_has_attached(client, bmc, images):
     assert bmc.media == {}
 
 
+def test_what_the_user_of_an_adopted_node_has_attached(client, bmc):
+    """It does not stay for the next one, also without the deploy interface ramdisk."""
+    uuid = available(client, bmc, deploy_interface='noop', boot_interface='noop')
+    for verb in ('manage', 'adopt'):
+        change(client, uuid, verb)
+    body = {'device_type': 'disk', 'image_url': 'http://10.0.0.9/mine'}
+    assert client.ask('POST', f'/v1/nodes/{uuid}/vmedia', body, version='1.89').status_int == 204
+    assert bmc.media
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+    assert bmc.media == {}
+
+
+@pytest.mark.parametrize(('device', 'verbs'), [('cdrom', ['active']), ('disk', ['active', 'deleted'])])
+def test_media_that_are_attached_too_late(client, bmc, images, device, verbs):
+    """What a request attaches is ejected if the node has another user by then, or if a deploy has begun."""
+    uuid, image = available(client, bmc), f'{images}/200/1000000/one.iso'
+    for verb in verbs[:-1]:
+        change(client, uuid, verb, image)
+    begun = []
+
+    def change_first(method, path, done):
+        if method == 'POST' and path.endswith('InsertMedia') and not begun:
+            begun.append(path)
+            transitions.ask(client, uuid, verbs[-1])
+
+    patch = [{'op': 'add', 'path': '/instance_info/boot_iso', 'value': image}]
+    assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
+    bmc.interrupt = change_first
+    body = {'device_type': device, 'image_url': 'http://10.0.0.9/mine'}
+    response = client.ask('POST', f'/v1/nodes/{uuid}/vmedia', body, version='1.89')
+    assert (response.status_int, 'has changed in the meantime' in message(response)) == (409, True)
+    assert 'http://10.0.0.9/mine' not in bmc.media.values()
+    work(client, MANY)
+    assert bmc.media == ({CD: image} if verbs[-1] == 'active' else {})
+
+
+@pytest.mark.parametrize('shown', [
+    'http://10.0.0.9/other.iso',
+    'http://10.0.0.9/200/1000000/one.iso',
+])  # fmt: skip
+def test_an_image_of_others(client, bmc, images, shown):
+    """An image that comes into the medium after the machine was prepared is not booted."""
+    uuid, image = available(client, bmc), f'{images}/200/1000000/one.iso'
+    change(client, uuid, 'active', image, times=3)
+    bmc.documents[CD].update(Inserted=True, Image=shown)
+    work(client, MANY)
+    assert client.get(f'/v1/nodes/{uuid}')['provision_state'] == 'active'
+    assert bmc.boots == [image]
+
+
+@pytest.mark.parametrize('shown', [
+    None,
+    'one.iso',
+    '//10.0.0.9/other',
+    'http://******@127.0.0.1/200/1000000/a%20b/one',
+])  # fmt: skip
+def test_how_bmcs_show_images(client, bmc, shown):
+    """They may leave out the password, the end of a long URL, or all of it."""
+    image = 'http://me:pw@127.0.0.1:1/200/1000000/a%20b/one.iso?a=b'
+
+    def answer(handler):
+        bmc.documents[CD].update(Inserted=True, Image=shown)
+        handler.answer(None, 204)
+
+    bmc.answers[f'{CD}/Actions/VirtualMedia.InsertMedia'] = answer
+    assert change(client, available(client, bmc), 'active', image)['provision_state'] == 'active'
+
+
+def test_an_image_that_is_dropped(client, bmc, images):
+    """A BMC that cannot read the image may show it as inserted for a moment. The machine boots nothing else."""
+
+    def drop(method, path, done):
+        if method == 'PATCH' and path == '/Systems/1':
+            bmc.documents[CD].update(Inserted=False, Image=None)
+
+    bmc.interrupt = drop
+    node = change(client, available(client, bmc), 'active', f'{images}/200/1000000')
+    assert node['provision_state'] == 'deploy failed'
+    assert node['last_error'].endswith('The BMC has ejected an image. Perhaps it cannot read its URL.')
+    assert bmc.boots == []
+
+
+def test_undeploy_of_a_machine_that_powers_on(client, bmc, images):
+    """It is powered off."""
+    uuid = available(client, bmc)
+    change(client, uuid, 'active', f'{images}/200/1000000')
+    bmc.system['PowerState'] = 'PoweringOn'
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+    assert bmc.system['PowerState'] == 'Off'
+
+
 def test_media_that_are_attached_during_a_deploy(client, bmc, images):
     bmc.answers[f'{CD}/Actions/VirtualMedia.InsertMedia'] = lambda handler: handler.answer(None, 202)
     uuid = available(client, bmc)
@@ -644,6 +740,11 @@ def test_secrets_of_images_are_not_repeated(client, bmc, images):
     response = client.ask(
         'POST', f'/v1/nodes/{uuid}/vmedia', {'device_type': 'cdrom', 'image_url': image}, version='1.89'
     )
+    assert (response.status_int, 'secret' in response.text) == (502, False)
+    bmc.documents[CD].update(Inserted=True, Image=f'http://me:pw%40secret@{host}/a.iso?token=tok-secret')
+    answer = {'error': {'message': f'Cannot eject {bmc.documents[CD]["Image"]} of pw@secret.'}}
+    bmc.answers[f'{CD}/Actions/VirtualMedia.EjectMedia'] = lambda handler: handler.answer(answer, 400)
+    response = client.ask('DELETE', f'/v1/nodes/{uuid}/vmedia', version='1.89')
     assert (response.status_int, 'secret' in response.text) == (502, False)
 
 

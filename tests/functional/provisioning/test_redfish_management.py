@@ -250,3 +250,26 @@ def test_virtual_media(ask, bmc):
     assert ask('GET', '/vmedia') == (200, [cd, usb])
     status, text = ask('POST', '/vmedia', ISO | {'device_type': 'floppy'})
     assert (status, text) == (400, 'The BMC has no virtual floppy.')
+
+
+def test_media_that_are_not_ejected(ask, bmc):
+    """sushy says nothing of it."""
+    path = '/Systems/1/VirtualMedia/cd'
+    bmc.documents[path] |= {'Inserted': True, 'Image': 'http://a/b.iso'}
+    refusal = {'error': {'message': 'Not now'}}
+    bmc.answers[f'{path}/Actions/VirtualMedia.EjectMedia'] = lambda handler: handler.answer(refusal, 409)
+    assert ask('DELETE', '/vmedia') == (502, 'The BMC does not eject the image of a virtual medium.')
+
+
+@pytest.mark.parametrize(('properties', 'shown'), [
+    ({'Image': 'http://a/\ud800b'}, 'http://a/b'),
+    ({'Image': 'http://a/\x00b'}, 'http://a/b'),
+    ({'Image': 'N/A', 'ImageName': 'b.iso'}, 'b.iso'),
+    ({'Image': ['a'], 'ImageName': 'b.iso'}, 'b.iso'),
+    ({'Image': 'http://a/' + 'b' * 5000}, 'http://a/' + 'b' * 4087),
+    ({'MediaTypes': ['CD', '\ud800'], 'Image': 'http://a/b'}, 'http://a/b'),
+])  # fmt: skip
+def test_odd_images(ask, bmc, properties, shown):
+    bmc.documents['/Systems/1/VirtualMedia/cd'] |= {'Inserted': True, **properties}
+    status, media = ask('GET', '/vmedia')
+    assert (status, media[0]['image']) == (200, shown)
