@@ -223,16 +223,28 @@ def _take_free_nodes(
     amounts: Iterable[DemandedAmount],
     providers: Providers,
     nodes_before: Mapping[int, int],
+    projects: Mapping[int, str],
 ) -> None:
-    """Check that capacity reservations leave the nodes to the projects of the consumers, if they are free.
+    """Check that capacity reservations leave the nodes to the projects of the consumers, if they are free, or move.
 
     :param nodes_before: the result of ``used_of_nodes`` before the write.
+    :param projects: {provider id: the project that had an allocation of it before the write}.
     """
     rows = {provider.id: provider for provider in providers.values()}
-    free = [each for each in amounts if nodes_before.get(each.provider_id) == 0]
-    taken = {rows[each.provider_id].node_id: each.demand.project_id for each in free}
-    if taken and isinstance(context, Context):
-        promise_claims.take(context, connection, taken, rows[free[0].provider_id].newest_promise)
+    of_nodes = [each for each in amounts if each.provider_id in nodes_before]
+    if not of_nodes or not isinstance(context, Context):
+        return
+    newest = rows[of_nodes[0].provider_id].newest_promise
+    taken, moved = {}, {}
+    for each in of_nodes:
+        node_id, project = rows[each.provider_id].node_id, each.demand.project_id
+        if not nodes_before[each.provider_id]:
+            taken[node_id] = project
+        elif newest is not None and projects.get(each.provider_id) != project:
+            moved[node_id] = project
+    promise_claims.check_moved(connection, moved)
+    if taken:
+        promise_claims.take(context, connection, taken, newest)
 
 
 def _check_settled(connection: sa.Connection, providers: Providers) -> None:
@@ -276,7 +288,8 @@ def _write(
         current = allocation_checks.inventories(connection, providers) if consumer_ids else before
         allocation_checks.check(connection, providers, amounts, current, before, own_before)
         _check_settled(connection, providers)
-        _take_free_nodes(context, connection, amounts, providers, nodes_before)
+        projects = {provider_id: existing[consumer].project_id for consumer, provider_id, _ in own_before}
+        _take_free_nodes(context, connection, amounts, providers, nodes_before, projects)
     ids_of_consumers = consumers.write(connection, demands, existing)
     rows = _rows(amounts, ids_of_consumers)
     if _takes_one_free_node(rows, providers, nodes_before) and not (consumer_ids or moves):

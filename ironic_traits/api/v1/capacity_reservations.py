@@ -108,6 +108,9 @@ class CapacityReservationsController(Resource):
         node_request, requirements = match_types.read_documents(context, Grant(()), body)
         if node_request.topology:
             raise failures.InvalidInput(reason='A capacity reservation cannot have a topology.')
+        if 'conductor' in node_request.filters:
+            # The nodes of a host change without a change of the nodes.
+            raise failures.InvalidInput(reason='A capacity reservation cannot have a conductor.')
         promise = NewPromise(name, project, count, body.expires_at or None, requirements, node_request.filters)
         row = capacity_reservations.create(context, promise)
         warnings = match_types.warnings(context, node_request)

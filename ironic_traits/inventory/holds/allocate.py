@@ -19,7 +19,7 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory.core import history, node_consumers, node_filters, origins, trait_filters
 from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import MOMENT, change, take
-from ironic_traits.inventory.holds import free_nodes, mirror_claims, reservations, taken_nodes
+from ironic_traits.inventory.holds import free_nodes, mirror_claims, promise_claims, reservations, taken_nodes
 from ironic_traits.inventory.holds.allocations import ACTIVE, ALLOCATING, ERROR, KIND, end
 from ironic_traits.inventory.holds.combined import Ticket
 from ironic_traits.inventory.holds.free_nodes import NodeChoice
@@ -80,7 +80,7 @@ def create(context: Context, values: Values, node_request: NodeRequest, fields: 
         try:
             return free_nodes.search(attempt, hold)
         except _UNSATISFIED as failure:
-            refused = row | {'state': ERROR, 'last_error': _last_error(row['uuid'], failure)}
+            refused = row | {'state': ERROR, 'last_error': _last_error(context, row, failure)}
         refusals += 1
         try:
             return _store(context, refused, fields, attempt if refusals < _MAX_REFUSALS else None)
@@ -211,6 +211,7 @@ def _backfill(context: Context, values: Values, row: Values, ident: str, fields:
             raise failures.InvalidState(reason=f'Failed to process allocation {row["uuid"]}: {refusal}.')
         if node.instance_uuid is None:
             _check_unheld(context, connection, node, row['uuid'])
+            promise_claims.forget(connection, node.id)
         elif node.instance_uuid != row['uuid']:
             raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
         elif node.allocation_uuid:
@@ -307,9 +308,12 @@ def _read(context: Context, connection: sa.Connection, uuid: str, fields: tuple[
     return records.read(connection, KIND, uuid, records.columns(context, KIND, fields))
 
 
-def _last_error(uuid: str, failure: failures.Failure) -> str:
+def _last_error(context: Context, row: Values, failure: failures.Failure) -> str:
     """Return why an allocation has no node. The text begins like Ironic's."""
-    sentences = [f'Failed to process allocation {uuid}: {failure}']
+    if isinstance(failure, failures.CapacityPromised) and row['owner'] not in (None, context.project_id):
+        # Its owner may see it, and perhaps not what the caller may see.
+        failure = failures.CapacityPromised([])
+    sentences = [f'Failed to process allocation {row["uuid"]}: {failure}']
     reasons = failure.beside.get('reasons', [])
     sentences += [f'{reason["node"]}: {reason["message"]}' for reason in reasons[:_MAX_NAMED]]
     return ' '.join(sentences)

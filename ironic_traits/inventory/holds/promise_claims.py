@@ -18,9 +18,10 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.prepared import prepared
-from ironic_traits.inventory.core.eligibility import ELIGIBLE
+from ironic_traits.inventory.core import node_consumers
+from ironic_traits.inventory.core.eligibility import ELIGIBLE, RESERVED
 from ironic_traits.inventory.holds import promise_estimates
-from ironic_traits.inventory.holds.promised_nodes import NEWEST, PromisedNodes, read
+from ironic_traits.inventory.holds.promised_nodes import LIVE, NEWEST, PromisedNodes, read
 from ironic_traits.matching import promises
 from ironic_traits.matching.promises import Class
 
@@ -88,10 +89,13 @@ class Claim:
         :raises Stale: the node was not free when the promises were read, or the estimate does not show that all can be
             kept.
         """
+        if is_own:
+            # What it was taken for does not change.
+            return True
         position, used_up = self.promised.position(node_id), None
-        if not is_own and not self.promised.is_exact:
+        if not self.promised.is_exact:
             self._take_by_estimate(position, project)
-        elif not is_own:
+        else:
             if position is None and self.promised.contradictions < _MAX_CONTRADICTIONS:
                 self.promised.contradictions += 1
                 raise Stale
@@ -266,11 +270,44 @@ def look(context: Context, connection: sa.Connection) -> None:
             raise Stale
 
 
-def take_named(context: Context, connection: sa.Connection, node_id: int) -> None:
-    """Take a node for the project of the caller, as ``take`` does, if the node is free."""
+def take_named(context: Context, connection: sa.Connection, node_id: int, project: str | None) -> None:
+    """Take a node for a project, as ``take`` does, if the node is free."""
     row = connection.execute(_NAMED, {'node_id': node_id}).one()
     if row.is_free:
-        take(context, connection, {node_id: context.project_id}, row.newest)
+        take(context, connection, {node_id: project}, row.newest)
+    elif row.newest is not None:
+        forget(connection, node_id)
+
+
+def forget(connection: sa.Connection, node_id: int) -> None:
+    """Forget what a node was taken for, if nothing holds it any more.
+
+    :param connection: of a transaction that has locked the node, and will let something hold it.
+    """
+    connection.execute(_FORGET_UNHELD, {'node_id': node_id})
+
+
+def check_moved(connection: sa.Connection, nodes: Mapping[int, str]) -> None:
+    """Check that nodes count for no promise of other projects than those that get them now.
+
+    :param nodes: {id: project}.
+    :raises failures.CapacityPromised: one does. If it goes, the promise needs another node.
+    """
+    for row in connection.execute(_USED_BY_PROJECTS, {'ids': list(nodes)}) if nodes else ():
+        if row.project != nodes[row.node_id]:
+            raise failures.CapacityPromised([])
+
+
+_HELD = sa.or_(tables.nodes.c.instance_uuid.is_not(None), RESERVED, node_consumers.ALLOCATED)
+_FORGET_UNHELD = sa.delete(_USES).where(
+    _USES.c.node_id == sa.bindparam('node_id'),
+    sa.exists().where(tables.nodes.c.id == sa.bindparam('node_id'), ~_HELD),
+)
+_USED_BY_PROJECTS = prepared(
+    sa.select(_USES.c.node_id, _PROMISES.c.project)
+    .join(_PROMISES, _PROMISES.c.id == _USES.c.capacity_reservation_id)
+    .where(_USES.c.node_id.in_(sa.bindparam('ids')), LIVE)
+)
 
 
 _NAMED = prepared(

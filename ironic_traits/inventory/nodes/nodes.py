@@ -272,7 +272,7 @@ def _check_holders(context: Context, connection: sa.Connection, node: sa.Row, in
         reservations.check_instance(context, connection, node.uuid, instance)
     else:
         reservations.touch_key(connection, node.uuid, instance)
-    promise_claims.take_named(context, connection, node.id)
+    promise_claims.take_named(context, connection, node.id, context.project_id)
 
 
 @waiting_for_lock

@@ -275,7 +275,8 @@ def _instance_changes(
         holder = changes.get('instance_uuid', locked_node.instance_uuid)
         node_consumers.check_allocation(connection, locked_node, holder)
         if holder is None:
-            promise_claims.take_named(context, connection, locked_node.id)
+            # It uses no promise up: nothing shows how long a node without an instance is in use.
+            promise_claims.take_named(context, connection, locked_node.id, None)
     return changes | _instance_columns(locked_node._mapping, request)
 
 

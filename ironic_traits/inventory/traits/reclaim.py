@@ -4,6 +4,7 @@ It is exclusive, so such a node only matches requests that ask for it. It is wri
 instance goes, so no other request sees the node free without it.
 """
 
+import dataclasses
 import datetime
 
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ from ironic_traits.inventory.traits import node_traits, trait_store
 from ironic_traits.inventory.traits.node_traits import NodeEdit
 from ironic_traits.inventory.traits.trait_store import Hold
 from ironic_traits.matching import sources
-from ironic_traits.matching.sources import RECLAIM
+from ironic_traits.matching.sources import RECLAIM, Edit
 
 
 def write(
@@ -41,8 +42,15 @@ def write(
     names.ensure(connection, tables.traits, [trait])
     stored = trait_store.read_many(connection, context.service.writers, [node.id])[node.id]
     hold = Hold(context.service.writers.ids_in(connection, context, [RECLAIM])[RECLAIM], moment)
-    changes = {'remove': {trait}} if is_clean else {'add': {trait}}
-    edit = sources.edit(stored.traits, hold, **changes, source=RECLAIM)
+    if is_clean:
+        edit = Edit(stored.traits, stored.traits)
+        # Others may hold it, too: a client that writes what it has read holds it as the operator.
+        for source in stored.traits.holders.get(trait, ()):
+            edit = dataclasses.replace(
+                sources.edit(edit.after, hold, remove={trait}, source=source), before=stored.traits
+            )
+    else:
+        edit = sources.edit(stored.traits, hold, add={trait}, source=RECLAIM)
     if edit.changes:
         entry = history.trait_edit(author, node.uuid, moment, RECLAIM, edit.added, edit.removed)
         node_traits.store(connection, [NodeEdit(node, stored, edit)], [entry])

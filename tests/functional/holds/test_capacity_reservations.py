@@ -13,7 +13,7 @@ from tests.support.promises import CAPACITY, add_trait, claim, figures, promise,
 from tests.support.providers import golden, patch
 from tests.support.reservations import PATH, available_of, expire, instance, reserve
 from tests.support.rows import set_exclusive
-from tests.support.service import make_app
+from tests.support.service import finish_work, make_app
 
 
 class AsSystemAdmin(Client):
@@ -248,6 +248,120 @@ def test_a_consumer_reserves_its_own_node(client, monkeypatch, request_of):
     assert figures(client, 'a') == (0, 1, 1, 0)
 
 
+@pytest.mark.parametrize('path', [PATH, '/v1/allocations'])
+def test_a_consumer_of_the_project_reserves_its_own_node(client, path):
+    """The node still counts for the promise."""
+    nodes = [golden(client) for _ in range(3)]
+    promise(client, 'a', 1)
+    promise(client, 'b', 1)
+    bodies = {
+        PATH: lambda number: {'instance_uuid': instance(number), 'node_uuid': [nodes[number]]},
+        '/v1/allocations': lambda number: {'resource_class': 'gold', 'uuid': instance(number)},
+    }
+    for number in range(2):
+        assert claim(client, number, nodes[number], 'project-a').status_int == 204
+        assert client.ask('POST', path, bodies[path](number)).status_int == 201
+        assert figures(client, 'a') == (1, 0, 0, 2 - number)
+    assert claim(client, 2, nodes[2], 'project-a').status_int == 409
+
+
+def test_a_deploy_without_an_instance(database_url):
+    """It uses no promise up, so it must leave the nodes of all promises, also those of its project."""
+    with make_app(database_url, api__auth_strategy='noauth2') as app:
+        client = AsSystemAdmin(app)
+        nodes = [of_alpha(client) for _ in range(3)]
+        for name, project in (('a', 'alpha'), ('b', 'gamma')):
+            body = {'name': name, 'project': project, 'count': 1, 'resource_class': 'gold'}
+            assert client.ask('POST', CAPACITY, body).status_int == 201
+        deploy = {'target': 'active'}
+        headers = personas.headers('owner_admin')
+        statuses = [
+            client.ask('PUT', f'/v1/nodes/{node}/states/provision', deploy, headers=headers).status_int
+            for node in nodes
+        ]
+        assert statuses == [202, 409, 409]
+        assert (figures(client, 'a'), figures(client, 'b')) == ((0, 1, 0, 2), (0, 1, 0, 2))
+
+
+#: {how a node that is not free gets a holder without a claim: function of a client and the node}.
+UNCHECKED = {
+    'maintenance': lambda client, node: [
+        client.ask('PUT', f'/v1/nodes/{node}/maintenance', {}),
+        client.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'add', 'path': '/instance_uuid', 'value': instance(2)}]),
+    ],
+    'manageable': lambda client, node: [
+        client.ask('PUT', f'/v1/nodes/{node}/states/provision', {'target': 'manage'}),
+        client.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'add', 'path': '/instance_uuid', 'value': instance(2)}]),
+    ],
+    'backfill': lambda client, node: [
+        client.ask('PUT', f'/v1/nodes/{node}/states/provision', {'target': 'manage'}),
+        client.ask('PUT', f'/v1/nodes/{node}/states/provision', {'target': 'adopt'}),
+        finish_work(client.app),
+        client.ask('POST', '/v1/allocations', {'node': node, 'owner': 'x', 'uuid': instance(2)}),
+    ],
+}
+
+
+@pytest.mark.parametrize('how', UNCHECKED)
+def test_a_node_that_was_given_back(client, how):
+    """It does not count again when another instance gets it while it is not free."""
+    node, other = golden(client), golden(client)
+    promise(client, 'a', 1)
+    assert claim(client, 1, node, 'project-a').status_int == 204
+    assert client.placement('DELETE', f'/allocations/{instance(1)}').status_int == 204
+    answers = UNCHECKED[how](client, node)
+    assert answers[-1].status_int in (200, 201), answers[-1].text
+    assert figures(client, 'a') == (0, 1, 0, 1)
+    assert claim(client, 3, other, 'x').status_int == 409
+
+
+def move(client, project):
+    """Move the allocation of the first instance of project-a to the second instance, of a project."""
+    generation = client.placement('GET', f'/allocations/{instance(1)}', version='1.28').json['consumer_generation']
+    shown = client.placement('GET', f'/allocations/{instance(1)}', version='1.28').json['allocations']
+    allocations = {node: {'resources': each['resources']} for node, each in shown.items()}
+    common = {'user_id': 'user'}
+    body = {
+        instance(1): common | {'allocations': {}, 'project_id': 'project-a', 'consumer_generation': generation},
+        instance(2): common | {'allocations': allocations, 'project_id': project, 'consumer_generation': None},
+    }
+    return client.placement('POST', '/allocations', body, '1.28').status_int
+
+
+def test_an_allocation_moves(client):
+    """Within the project, as nova does it, the node still counts. Another project cannot get it this way."""
+    nodes = [golden(client) for _ in range(2)]
+    promise(client, 'a', 2)
+    assert claim(client, 1, nodes[0], 'project-a').status_int == 204
+    assert move(client, 'x') == 409
+    assert figures(client, 'a') == (1, 1, 0, 1)
+    assert move(client, 'project-a') == 204
+    assert figures(client, 'a') == (1, 1, 0, 1)
+    client.ask('DELETE', f'{CAPACITY}/a')
+    generation = client.placement('GET', f'/allocations/{instance(2)}', version='1.28').json['consumer_generation']
+    body = {
+        'allocations': {nodes[0]: {'resources': {'CUSTOM_GOLD': 1}}},
+        'project_id': 'x',
+        'user_id': 'user',
+        'consumer_generation': generation,
+    }
+    assert client.placement('PUT', f'/allocations/{instance(2)}', body, '1.28').status_int == 204
+
+
+def test_what_an_owner_sees_of_a_refusal(database_url):
+    """An allocation of an administrator for a project does not name the promises of others."""
+    with make_app(database_url, api__auth_strategy='noauth2') as app:
+        client = AsSystemAdmin(app)
+        node = golden(client)
+        patch(client, node, {'op': 'add', 'path': '/owner', 'value': 'beta'})
+        body = {'name': 'secret', 'project': 'alpha', 'count': 1, 'resource_class': 'gold'}
+        assert client.ask('POST', CAPACITY, body).status_int == 201
+        body = {'resource_class': 'gold', 'owner': 'beta'}
+        uuid = client.ask('POST', '/v1/allocations', body).json['uuid']
+        shown = client.ask('GET', f'/v1/allocations/{uuid}', headers=personas.headers('lessee_reader'))
+        assert 'are promised to other projects' in shown.text
+
+
 def test_promises_that_overlap(client):
     """Two promises can be kept together although the nodes of one all match the other; a third does not fit."""
     for _ in range(2):
@@ -336,6 +450,7 @@ BAD = {
     'too many': {'count': 10**6},
     'the past': {'expires_at': '2020-01-01T00:00:00+00:00'},
     'a topology': {'topology': [{'key': 'properties/rack', 'policy': 'affinity'}]},
+    'a conductor': {'conductor': 'host'},
     'no trait': {'required': ['NO_SUCH']},
     'an unknown key': {'from': '2100-01-01T00:00:00+00:00'},
 }

@@ -74,6 +74,19 @@ def test_after_a_failed_clean(app, client):
     assert traits(client, uuid) == {}
 
 
+def test_a_client_that_writes_what_it_has_read(app, client):
+    """It holds the trait, too. A clean removes it all the same, and vetoes nothing."""
+    uuid = deploy(app, client, automated_clean=False)
+    provision(app, client, uuid, 'deleted')
+    assert client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': [TRAIT, 'CUSTOM_RACK_A']}).status_int == 200
+    assert traits(client, uuid)[TRAIT] == ['reclaim:', 'operator']
+    provision(app, client, uuid, 'manage')
+    provision(app, client, uuid, 'clean', clean_steps=ERASE)
+    assert traits(client, uuid) == {'CUSTOM_RACK_A': ['operator']}
+    assert client.get(f'/v1/nodes/{uuid}/traits?detail=true')['vetoes'] == []
+    assert edits(client, uuid)[-1] == ([], [TRAIT])
+
+
 def test_without_an_automated_clean(app, client):
     """A node that nothing has cleaned is available, but only requests that ask for the trait match it."""
     uuid = deploy(app, client, automated_clean=False)
