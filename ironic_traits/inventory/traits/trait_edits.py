@@ -106,10 +106,12 @@ def preview(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
 
     :param page: the page of the nodes, which are sorted by id.
     :raises failures.InvalidTrait: the edit removes or renames a name that is not a trait.
+    :raises failures.InvalidInput: it renames an exclusive trait to one that is not.
     :raises failures.NodeNotFound: the selection or the page names a node that does not exist, or that the caller may
         not see.
     :raises failures.EditForbidden: policy does not allow the edit for one of the nodes.
     """
+    _check_exclusive(context, edit)
     effects, start = _effects(context, edit), 0
     effects.retired = context.service.noted_traits.retired(context, edit.requested)
     nodes: list[NodeEdit] = []
@@ -140,6 +142,7 @@ def execute(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
     """
     with context.read() as connection:
         check_names(connection, edit)
+    _check_exclusive(context, edit)
     names.add(context, tables.traits, edit.requested)
     effects = _execute(context, edit.requested, grant, edit, selection, digest)
     effects.retired = context.service.noted_traits.retired(context, edit.requested)
@@ -221,6 +224,17 @@ def check_names(connection: sa.Connection, edit: BulkEdit) -> None:
     for name in doubtful:
         if name not in existing:
             raise failures.InvalidTrait(name, nearest(name))
+
+
+def _check_exclusive(context: Context, edit: BulkEdit) -> None:
+    """Raise InvalidInput if nodes would match more requests, because the new name of an exclusive trait is not."""
+    exclusive = context.service.noted_traits.exclusive(context)
+    for name, new in sorted(edit.rename.items()):
+        if name in exclusive and new not in exclusive:
+            raise failures.InvalidInput(
+                reason=f'{name} is exclusive, and {new} is not: requests that do not ask for it would get its nodes. '
+                f'Make {new} exclusive before.'
+            )
 
 
 def _check_rights(context: Context, edit: BulkEdit, nodes: Sequence[sa.Row]) -> None:

@@ -16,6 +16,7 @@ from tests.support import trait_edits
 from tests.support.client import Client, message
 from tests.support.personas import NODE, RESERVED, headers
 from tests.support.providers import golden, moves, provider, put_traits
+from tests.support.rows import set_exclusive
 from tests.support.service import make_app
 from tests.support.trait_edits import PATH, ask, edit, preview, state
 
@@ -68,6 +69,20 @@ def test_a_node_that_does_not_change_gets_no_entry(app, client):
     before = len(_entries(app))
     assert edit(client, add=['CUSTOM_A'], where={})['changed'] == 1
     assert _entries(app)[before:] == [(two, 'operator', 'CUSTOM_A', '')]
+
+
+def test_an_exclusive_trait_is_renamed(app, client):
+    """Its new name must be exclusive before. Otherwise requests that do not ask for it would get the nodes."""
+    uuid = client.node(name='one')['uuid']
+    client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_A']})
+    body = {'rename': {'CUSTOM_A': 'CUSTOM_B'}, 'where': {}}
+    digest = preview(client, **body)['digest']
+    set_exclusive(app.service, ['CUSTOM_A'])
+    for more in ({'preview': True}, {'digest': digest}):
+        refused = ask(client, **body, **more)
+        assert (refused.status_int, 'Make CUSTOM_B exclusive before.' in message(refused)) == (400, True)
+    set_exclusive(app.service, ['CUSTOM_A', 'CUSTOM_B'])
+    assert edit(client, **body)['changed'] == 1
 
 
 def test_a_renamed_trait_keeps_its_sources(app, client):
