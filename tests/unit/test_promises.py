@@ -35,6 +35,12 @@ def test_the_largest_flow(nodes, asked):
     assert all(flow.used[of] <= number for of, number in Counter(nodes).items())
 
 
+def test_a_node_is_given_by_a_promise_that_has_it():
+    """Not by another one that matches it, and that has a spare node."""
+    flow = flow_of([frozenset([1, 2, 3]), frozenset([2]), frozenset([1])], {1: 0, 2: 1, 3: 1})
+    assert flow.value == 2
+
+
 @given(NODES, ASKED)
 def test_the_first_promises_are_kept(nodes, asked):
     """If not all can be kept, the first ones get what they get without the others."""
