@@ -94,7 +94,7 @@ def test_a_held_node_changes_before_its_reservation_expires(app, client, change)
 
 def test_a_held_node_is_given_back(app, client):
     """Also if it does not match any more."""
-    held, other = special(client), special(client)
+    held, _, other = special(client), golden(client), special(client)
     promise(client, 'a', 1, required=['CUSTOM_X'])
     assert claim(client, 1, held, 'project-a').status_int == 204
     assert read(app, client)['left'] == 0
