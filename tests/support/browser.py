@@ -6,7 +6,7 @@ import urllib.parse
 from tests.support import servers
 
 #: Maximum milliseconds that the page may take for an action.
-PATIENCE = 15000
+PATIENCE = 60000
 _ARGUMENTS = (
     '--no-sandbox',
     '--headless',

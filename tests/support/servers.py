@@ -3,6 +3,7 @@
 pifpaf is no alternative: it cannot start PostgreSQL as root, and needs pg_config from the development package.
 """
 
+import collections
 import contextlib
 import ctypes
 import functools
@@ -278,11 +279,25 @@ def program(name):
     return path or max(glob.glob(f'/usr/lib/postgresql/*/bin/{name}'), default=None)
 
 
+#: The ports that ``free_port`` has returned last: the servers may not have started yet.
+_PORTS = collections.deque(maxlen=100)
+
+
 def free_port():
-    """Return a free TCP port of the loopback interface."""
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
+    """Return a free TCP port of the loopback interface.
+
+    No other process of the tests gets it, so that two servers which start at the same time never have the same one.
+    """
+    number = int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))
+    count = int(os.environ.get('PYTEST_XDIST_WORKER_COUNT', '1'))
+    while True:
+        with socket.socket() as probe:
+            probe.bind(('127.0.0.1', 0))
+            port = probe.getsockname()[1]
+        # Half of it, because Linux prefers odd ports here.
+        if port // 2 % count == number and port not in _PORTS:
+            _PORTS.append(port)
+            return port
 
 
 def end_with_parent():

@@ -95,6 +95,18 @@ def test_old_schema(new_database, database_kind, tmp_path):
         assert make(upgraded.base)
 
 
+def test_ports_of_tests(monkeypatch):
+    """Two processes of the tests never get the same port, however their servers start."""
+    monkeypatch.setenv('PYTEST_XDIST_WORKER_COUNT', '2')
+    found = []
+    for worker in ('gw0', 'gw1'):
+        monkeypatch.setenv('PYTEST_XDIST_WORKER', worker)
+        found.append({servers.free_port() for _ in range(50)})
+    assert [len(each) for each in found] == [50, 50]
+    assert {port // 2 % 2 for port in found[0]} == {0}
+    assert found[0].isdisjoint(found[1])
+
+
 def test_sigterm_finishes_what_is_in_flight(tmp_path):
     """A write that waits for a lock succeeds, although the service gets SIGTERM during the wait."""
     database = tmp_path / 'slow.sqlite'
