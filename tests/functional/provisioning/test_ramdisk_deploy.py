@@ -642,10 +642,20 @@ def test_media_that_are_attached_too_late(client, bmc, images, device, verbs):
 def test_an_image_of_others(client, bmc, images, shown):
     """An image that comes into the medium after the machine was prepared is not booted."""
     uuid, image = available(client, bmc), f'{images}/200/1000000/one.iso'
-    change(client, uuid, 'active', image, times=3)
-    bmc.documents[CD].update(Inserted=True, Image=shown)
-    work(client, MANY)
-    assert client.get(f'/v1/nodes/{uuid}')['provision_state'] == 'active'
+    begun = []
+
+    def insert_first(method, path, done):
+        if (
+            not begun
+            and path == CD
+            and client.get(f'/v1/nodes/{uuid}')['deploy_step'].get('step') == 'prepare_instance_boot'
+        ):
+            begun.append(path)
+            bmc.documents[CD].update(Inserted=True, Image=shown)
+
+    bmc.interrupt = insert_first
+    assert change(client, uuid, 'active', image)['provision_state'] == 'active'
+    assert begun
     assert bmc.boots == [image]
 
 
