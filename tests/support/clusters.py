@@ -10,11 +10,9 @@ they need no full transfers (SST), whose scripts are in another Debian package.
 import contextlib
 import os
 import pathlib
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
 
@@ -65,16 +63,6 @@ exit 110
 _LARGE_TABLE = "CREATE TABLE filled.filled AS SELECT repeat('x', 100000) FROM seq_1_to_1000"
 
 
-def low_port():
-    """Return a free TCP port below the ephemeral range, so that no client's connection takes it."""
-    for _ in range(1000):
-        port = random.randrange(12000, 32000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(('127.0.0.1', port))
-            return port
-    raise RuntimeError('no free port')
-
-
 class Freezable:
     """A server that can be frozen: its connections stay open, but it does not respond."""
 
@@ -104,8 +92,7 @@ class GaleraNode(Freezable, MariaDB):
     def __init__(self, number):
         super().__init__()
         self.number = number
-        # While a killed node is down, no client's connection may take one of its ports.
-        self.port, self.group_port, self._transfer_port = low_port(), low_port(), low_port()
+        self.group_port, self._transfer_port = servers.free_port(), servers.free_port()
         self.addresses = []
         self._arguments = []
         self._clock = {}
@@ -296,10 +283,6 @@ class Galera:
 
 class PostgresNode(Freezable, PostgreSQL):
     """A server of a pair."""
-
-    def __init__(self):
-        super().__init__()
-        self.port = low_port()
 
     def query(self, statement):
         """Execute a statement, and return its rows."""

@@ -3,11 +3,11 @@
 pifpaf is no alternative: it cannot start PostgreSQL as root, and needs pg_config from the development package.
 """
 
-import collections
 import contextlib
 import ctypes
 import functools
 import glob
+import itertools
 import os
 import pathlib
 import pwd
@@ -279,25 +279,33 @@ def program(name):
     return path or max(glob.glob(f'/usr/lib/postgresql/*/bin/{name}'), default=None)
 
 
-#: The ports that ``free_port`` has returned last: the servers may not have started yet.
-_PORTS = collections.deque(maxlen=100)
+#: The ports for servers of the tests. Linux gives other ports, from 32768 on, to clients and to those who ask for any.
+_PORTS = range(20000, 32768)
 
 
 def free_port():
     """Return a free TCP port of the loopback interface.
 
-    No other process of the tests gets it, so that two servers which start at the same time never have the same one.
+    No client and no other process of the tests gets it, not even while the server is down.
     """
+    return next(port for port in _ports() if _is_free(port))
+
+
+@functools.cache
+def _ports():
+    """Return an endless iterator of this process's ports. It begins anywhere: another test run has the same ones."""
     number = int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))
     count = int(os.environ.get('PYTEST_XDIST_WORKER_COUNT', '1'))
-    while True:
-        with socket.socket() as probe:
-            probe.bind(('127.0.0.1', 0))
-            port = probe.getsockname()[1]
-        # Half of it, because Linux prefers odd ports here.
-        if port // 2 % count == number and port not in _PORTS:
-            _PORTS.append(port)
-            return port
+    ports = _PORTS[number::count]
+    first = os.getpid() * 100 % len(ports)
+    return itertools.cycle([*ports[first:], *ports[:first]])
+
+
+def _is_free(port):
+    with socket.socket() as probe, contextlib.suppress(OSError):
+        probe.bind(('127.0.0.1', port))
+        return True
+    return False
 
 
 def end_with_parent():
