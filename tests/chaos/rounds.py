@@ -1,4 +1,4 @@
-"""Long runs of rounds without faults, with two applications on one database.
+"""Long runs of rounds without faults, with two applications on one database, or on two nodes of a Galera cluster.
 
 ``python -m tests.chaos.rounds [--database NAME] [--minutes N] [--seed N] [--write]``. With ``--write``, the figures go
 into the table of doc/source/reliability.rst. The exit code is 1 if no order explains a history.
@@ -14,7 +14,7 @@ import time
 
 from tests.chaos import clients
 from tests.chaos.order import Orders
-from tests.support import servers, tables
+from tests.support import clusters, servers, tables
 from tests.support.service import make_app, upgraded
 
 PAGE = tables.RELIABILITY
@@ -27,16 +27,17 @@ stored, replaced = _TABLE.stored, _TABLE.replaced
 def main(argv):
     """Run, and return the exit code."""
     parser = argparse.ArgumentParser(prog='python -m tests.chaos.rounds')
-    parser.add_argument('--database', choices=tables.DATABASES, action='append', help='by default one run on each')
+    parser.add_argument('--database', choices=tables.SERVERS, action='append', help='by default one run on each')
     parser.add_argument('--minutes', type=float, default=10)
     parser.add_argument('--seed', default=str(int(time.time())))
     parser.add_argument('--write', action='store_true')
     arguments = parser.parse_args(argv)
     servers.install()
     is_wrong = False
-    for name in arguments.database or tables.DATABASES:
-        with _database(name) as url:
-            orders = run(url, arguments.seed, arguments.minutes * 60)
+    for name in arguments.database or tables.SERVERS:
+        with _databases(name) as urls, of_two_applications(urls, arguments.seed) as orders:
+            end = time.monotonic() + arguments.minutes * 60
+            orders.run(lambda end=end: time.monotonic() > end)
         print(name, row(name, arguments, orders), *orders.problems, sep='\n', flush=True)
         is_wrong |= bool(orders.problems)
         if arguments.write:
@@ -44,19 +45,19 @@ def main(argv):
     return int(is_wrong)
 
 
-def run(url, seed, seconds):
-    """Return the Orders of rounds that two applications have answered."""
-    with make_app(url) as first, make_app(url) as second:
-        orders = Orders(clients.in_process([first, second], random.Random(seed)), seed)
-        end = time.monotonic() + seconds
-        orders.run(lambda: time.monotonic() > end)
-        return orders
+@contextlib.contextmanager
+def of_two_applications(urls, seed):
+    """Yield the Orders of two applications, of which each has the URL of its database."""
+    # On different nodes of a cluster, each read must wait for what the other node has acknowledged.
+    options = {} if urls[0] == urls[1] else {'database__mysql_wsrep_sync_wait': 1}
+    with make_app(urls[0], **options) as first, make_app(urls[1], **options) as second:
+        yield Orders(clients.in_process([first, second], random.Random(seed)), seed)
 
 
 def row(name, arguments, orders):
     """Return the cells of a run: {heading: text}."""
     return {
-        'Database': tables.DATABASES[name],
+        'Database': tables.SERVERS[name],
         'Seed': arguments.seed,
         'Minutes': f'{arguments.minutes:g}',
         'Rounds': f'{orders.rounds:,}',
@@ -67,16 +68,17 @@ def row(name, arguments, orders):
 
 
 @contextlib.contextmanager
-def _database(name):
-    """Yield the URL of a new database."""
+def _databases(name):
+    """Yield the URLs of a new database for two applications."""
     with tempfile.TemporaryDirectory() as folder:
         if name == 'sqlite':
-            yield upgraded(f'sqlite:///{folder}/rounds.sqlite')
+            yield [upgraded(f'sqlite:///{folder}/rounds.sqlite')] * 2
             return
-        server = servers.SERVERS[name]()
+        server = {**servers.SERVERS, 'galera': clusters.Galera}[name]()
         try:
             server.start()
-            yield upgraded(server.create('rounds'))
+            url = upgraded(server.create('rounds'))
+            yield clusters.urls_by_node(server, url)[:2] if name == 'galera' else [url] * 2
         finally:
             server.stop()
 

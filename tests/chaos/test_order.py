@@ -7,7 +7,7 @@ import pytest
 
 from ironic_traits import conf
 from ironic_traits.db.engine import Database
-from tests.chaos import broken_orders, clients, runs
+from tests.chaos import broken_orders, clients, rounds, runs
 from tests.chaos.order import Orders
 from tests.support.linearizability import Call, violation
 from tests.support.service import make_app, upgraded
@@ -17,8 +17,7 @@ ROUNDS = 6
 
 def test_histories_are_linearizable(database_url):
     """Two applications answer as one that handles one request after the other, also when reservations expire."""
-    with make_app(database_url) as first, make_app(database_url) as second:
-        orders = Orders(clients.in_process([first, second], random.Random(0)), 'short')
+    with rounds.of_two_applications([database_url] * 2, 'short') as orders:
         orders.run(lambda: orders.rounds == ROUNDS)
     assert not orders.problems, orders.problems[0]
     assert not orders.undecided

@@ -359,6 +359,15 @@ class PostgresPair:
 CLUSTERS = {'galera': Galera, 'pair': PostgresPair}
 
 
+def urls_by_node(cluster, url):
+    """Return the URLs of a database on each node of a cluster.
+
+    :param url: URL of the database with all nodes, as ``cluster.create`` returns it.
+    """
+    base = sa.make_url(url).difference_update_query(['host']).set(host='127.0.0.1')
+    return [base.set(port=node.port).render_as_string(hide_password=False) for node in cluster.nodes]
+
+
 def _with_hosts(url, nodes):
     """Return the URL of a database with the addresses of several servers."""
     addresses = [f'127.0.0.1:{node.port}' for node in nodes]

@@ -1,15 +1,22 @@
 """Tables of pages of the documentation, which programs write."""
 
+import itertools
 import json
 import pathlib
+import re
 
-RELIABILITY = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'reliability.rst'
+_TESTS = pathlib.Path(__file__).parents[1]
+RELIABILITY = _TESTS.parent / 'doc' / 'source' / 'reliability.rst'
 DATABASES = {'sqlite': 'SQLite', 'postgresql': 'PostgreSQL', 'mariadb': 'MariaDB'}
+#: Also a cluster, for the runs that need none of the others' tools.
+SERVERS = DATABASES | {'galera': 'Galera, two nodes in use'}
 _END = '.. End of the table.'
+#: The sentence of reliability.rst with the sum of its tables, and the headings that it adds up.
+_TOTAL, _COUNTED = re.compile(r'[\d,]+ requests in all'), ('Requests', 'Calls')
 
 
 def replaced(text, mark, rows):
-    """Return the text of a page with other rows in one of its tables.
+    """Return the text of a page with other rows in one of its tables, and with the sum of all stored tables.
 
     :param mark: the comment before the table.
     :param rows: [[text of a cell, …], …], of which the first one has the headings.
@@ -18,7 +25,17 @@ def replaced(text, mark, rows):
     for row in rows:
         lines += [f'   {"  -" if number else "* -"} {cell}' for number, cell in enumerate(row)]
     before, rest = text.split(mark, 1)
-    return '\n'.join([f'{before}{mark}', '', *lines, '', _END]) + rest.split(_END, 1)[1]
+    page = '\n'.join([f'{before}{mark}', '', *lines, '', _END]) + rest.split(_END, 1)[1]
+    return _TOTAL.sub(f'{_checked_requests():,} requests in all', page)
+
+
+def _checked_requests():
+    """Return the number of requests in the tables of reliability.rst."""
+    paths = itertools.chain.from_iterable(_TESTS.glob(f'*/{name}.json') for name in ('results', 'rounds'))
+    documents = (json.loads(path.read_text()) for path in paths)
+    tables = (document.get('runs', document) for document in documents)
+    rows = (row for table in tables for row in table.values())
+    return sum(int(row[name].replace(',', '')) for row in rows for name in _COUNTED if name in row)
 
 
 class ByDatabase:
@@ -43,5 +60,5 @@ class ByDatabase:
 
     def replaced(self, text, rows):
         """Return the text of the page with a table of these rows."""
-        ordered = [rows[name] for name in DATABASES if name in rows]
+        ordered = [rows[name] for name in SERVERS if name in rows]
         return replaced(text, self._mark, [ordered[0].keys(), *(each.values() for each in ordered)])

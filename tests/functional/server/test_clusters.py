@@ -13,7 +13,9 @@ import sqlalchemy as sa
 
 from ironic_traits.db import migrations, revisions
 from ironic_traits.db.failover import hosts
+from tests.chaos import rounds
 from tests.support import clusters, commands
+from tests.support.clusters import urls_by_node
 from tests.support.concurrency import wait_until
 from tests.support.following import Following
 from tests.support.schemas import differences
@@ -86,13 +88,15 @@ def test_upgrade_that_is_overtaken_through_another_node(cluster):
         assert revisions.current(slow) == revisions.newest()
 
 
-def urls_by_node(cluster, url):
-    """Return the URLs of a database on each node of a cluster.
-
-    :param url: URL of the database with all nodes, as ``cluster.create`` returns it.
-    """
-    base = sa.make_url(url).difference_update_query(['host']).set(host='127.0.0.1')
-    return [base.set(port=node.port).render_as_string(hide_password=False) for node in cluster.nodes]
+def test_two_nodes_in_use(cluster):
+    """Two applications with a node each answer as one, if their reads wait for the other node."""
+    if cluster.name != 'galera':
+        pytest.skip('only its primary can be written to')
+    urls = urls_by_node(cluster, upgraded(cluster.create('two_nodes')))[:2]
+    with rounds.of_two_applications(urls, 'two nodes') as orders:
+        orders.run(lambda: orders.rounds == 20)
+    assert not orders.problems, orders.problems[0]
+    assert orders.counts.total() > 500
 
 
 def test_desynced_nodes(cluster):
