@@ -90,7 +90,7 @@ class InventoriesController(Resource):
         with _bad_request(
             'Unable to create inventory', uuid, failures.InvalidInventory, failures.ResourceClassNotFound
         ):
-            provider, rows = inventories.add(context, uuid, name, read_values(context, uuid, name, body))
+            provider, rows = inventories.add(context, uuid, name, _checked(context, uuid, name, body))
         location = f'/resource_providers/{uuid}/inventories/{name}'
         return _show(provider, rows, name, status=201, location=location)
 
@@ -102,7 +102,7 @@ class InventoriesController(Resource):
     )
     def put_all(self, context: Context, uuid: str, /, *, body: dict[str, Any]) -> Response:
         with _bad_request('Unable to update inventory', uuid, failures.InvalidInventory):
-            by_class = {name: read_values(context, uuid, name, item) for name, item in body['inventories'].items()}
+            by_class = {name: _checked(context, uuid, name, item) for name, item in body['inventories'].items()}
         with _bad_request('Unknown resource class in inventory', uuid, failures.ResourceClassNotFound):
             return _show_all(*inventories.replace(context, uuid, body['resource_provider_generation'], by_class))
 
@@ -114,7 +114,7 @@ class InventoriesController(Resource):
     )
     def put(self, context: Context, uuid: str, resource_class: str, /, *, body: dict[str, Any]) -> Response:
         with _bad_request('Unable to update inventory', uuid, failures.InvalidInventory):
-            values = read_values(context, uuid, resource_class, body)
+            values = _checked(context, uuid, resource_class, body)
         generation = body['resource_provider_generation']
         provider, rows = inventories.change(context, uuid, resource_class, generation, values)
         return _show(provider, rows, resource_class)
@@ -146,12 +146,17 @@ def _bad_request(prefix: str, uuid: str, *causes: type[Exception]) -> Iterator[N
         raise failures.BadRequest(reason=f'{prefix} for resource provider {uuid}: {error}') from error
 
 
-def read_values(context: Context, uuid: str, name: str, document: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of all fields of an inventory, with defaults for missing ones.
+def with_defaults(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of all fields of an inventory, with defaults for missing ones."""
+    return {field: document.get(field, _DEFAULTS.get(field)) for field in FIELDS}
+
+
+def _checked(context: Context, uuid: str, name: str, document: dict[str, Any]) -> dict[str, Any]:
+    """Return the same, as ``with_defaults`` does.
 
     :raises failures.InvalidInventory: the reserved amount leaves too little capacity.
     """
-    values: dict[str, Any] = {field: document.get(field, _DEFAULTS.get(field)) for field in FIELDS}
+    values = with_defaults(document)
     available = values['total'] - values['reserved']
     minimum = 0 if context.minor >= ALL_RESERVED_SINCE else 1
     if int(available * values['allocation_ratio']) < minimum:

@@ -11,7 +11,7 @@ from ironic_traits.api.placement.allocations import (
     demands,
 )
 from ironic_traits.api.placement.expose import expose
-from ironic_traits.api.placement.inventories import ALL, read_values
+from ironic_traits.api.placement.inventories import ALL, with_defaults
 from ironic_traits.api.placement.schemas import UUID_KEY, by_uuid, document, table
 from ironic_traits.api.resource import Resource
 from ironic_traits.context import Context
@@ -40,7 +40,8 @@ class ReshaperController(Resource):
         by_provider = {
             uuid: (
                 item['resource_provider_generation'],
-                {name: read_values(context, uuid, name, values) for name, values in item['inventories'].items()},
+                # As in Placement, without the check of the reserved amount.
+                {name: with_defaults(values) for name, values in item['inventories'].items()},
             )
             for uuid, item in by_uuid(body['inventories']).items()
         }

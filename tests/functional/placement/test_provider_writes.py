@@ -47,3 +47,15 @@ def test_a_write_is_overtaken_on_another_machine(client, monkeypatch, put):
     assert 'Another thread concurrently updated the resource provider data' in error['detail']
     assert client.placement('GET', put.path).json['generation'] == 0
     assert put(0).json['resource_provider_generation'] == 1
+
+
+def test_the_reshaper_does_not_check_what_is_reserved(client, put):
+    """As in Placement: an inventory that PUT refuses can be written by the reshaper. It has no room."""
+    provider = put.path.removeprefix('/resource_providers/')
+    inventory = {'inventories': {'VCPU': {'total': 10, 'reserved': 11}}, 'resource_provider_generation': 0}
+    assert client.placement('PUT', f'{put.path}/inventories', inventory).status_int == 400
+    body = {'inventories': {provider: inventory}, 'allocations': {}}
+    assert client.placement('POST', '/reshaper', body).status_int == 204
+    assert client.placement('GET', f'{put.path}/inventories/VCPU').json['reserved'] == 11
+    assert client.placement('GET', '/resource_providers?resources=VCPU:1').json['resource_providers'] == []
+    assert client.placement('GET', '/allocation_candidates?resources=VCPU:1').json['allocation_requests'] == []
