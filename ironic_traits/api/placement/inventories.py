@@ -42,8 +42,9 @@ _FIELDS: dict[str, Schema] = {
     'min_unit': _NATURAL,
     'max_unit': _NATURAL,
     'step_size': _NATURAL,
-    # Zero leaves no capacity. The maximum is that of a single-precision float.
-    'allocation_ratio': {'type': 'number', 'minimum': 0, 'maximum': 3.40282e38},
+    # Zero leaves no capacity. A negative one is stored, as by Placement, if all is reserved. The limits are those of a
+    # single-precision float.
+    'allocation_ratio': {'type': 'number', 'minimum': -3.40282e38, 'maximum': 3.40282e38},
 }
 _ONE = document(_FIELDS, ['total', 'resource_provider_generation'])
 _NEW = document(_FIELDS | {'resource_class': {'type': 'string', 'pattern': NAME}}, ['total', 'resource_class'])

@@ -59,3 +59,14 @@ def test_the_reshaper_does_not_check_what_is_reserved(client, put):
     assert client.placement('GET', f'{put.path}/inventories/VCPU').json['reserved'] == 11
     assert client.placement('GET', '/resource_providers?resources=VCPU:1').json['resource_providers'] == []
     assert client.placement('GET', '/allocation_candidates?resources=VCPU:1').json['allocation_requests'] == []
+
+
+@pytest.mark.parametrize(
+    ('reserved', 'ratio', 'status'), [(1, -1, 200), (1, -3.4e38, 200), (1, -1e39, 400), (0, -1, 400)]
+)
+def test_negative_allocation_ratios(client, put, reserved, ratio, status):
+    """As in Placement, they are refused only if they make the capacity negative."""
+    inventory = {'total': 1, 'reserved': reserved, 'allocation_ratio': ratio}
+    body = {'inventories': {'VCPU': inventory}, 'resource_provider_generation': 0}
+    assert client.placement('PUT', f'{put.path}/inventories', body).status_int == status
+    assert client.placement('GET', '/allocation_candidates?resources=VCPU:1').json['allocation_requests'] == []
