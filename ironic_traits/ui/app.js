@@ -116,7 +116,7 @@ function Guard({ place, children }) {
 }
 
 function User() {
-  const { user, project, system } = session.value;
+  const { user, project, system } = session.value ?? {};
   const scope = system ? 'system' : project;
   return html`<span class="user">${user ?? 'token'}${scope && html`<span class="muted"> · ${scope}</span>`}</span>
     <button type="button" class="small" onClick=${endSession}>Log out</button>`;
@@ -138,4 +138,4 @@ function Theme() {
 
 document.documentElement.dataset.theme = stored(THEME) ?? 'auto';
 document.documentElement.dataset.rows = stored(ROWS) ?? '';
-render(html`<${App} />`, document.getElementById('app'));
+render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app')));

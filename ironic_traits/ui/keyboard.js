@@ -19,7 +19,7 @@ function goToRow(step) {
   const rows = [...document.querySelectorAll('main tbody tr')].filter((row) => row.querySelector('a'));
   const present = rows.findIndex((row) => row.contains(document.activeElement));
   const next = present < 0 ? 0 : Math.min(Math.max(present + step, 0), rows.length - 1);
-  rows[next]?.querySelector('a').focus();
+  rows[next]?.querySelector('a')?.focus();
 }
 
 function goToSearch() {

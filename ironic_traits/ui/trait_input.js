@@ -10,7 +10,7 @@ const PATH = '/v1/traits?all=true&limit=1000';
 const MAX_SHOWN = 8;
 /** Milliseconds for which the catalogue is not read again. */
 const FRESH = 60000;
-/** What was read last: {token, at, traits: a promise}. */
+/** @type {any} What was read last: {token, at, traits: a promise}. */
 let latest = null;
 
 /** Return a promise of the catalogue: {traits, next}. */

@@ -101,7 +101,8 @@ export function Command({ label, children }) {
 }
 
 /** A button that copies a text; shown: the ref of an element with the text, if there is one. */
-export function CopyButton({ text, label, shown = null, children }) {
+/** @param {any} props */
+export function CopyButton({ text, label, shown, children }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     try {
@@ -110,7 +111,7 @@ export function CopyButton({ text, label, shown = null, children }) {
       setTimeout(() => setCopied(false), 1500);
     } catch {
       // Without HTTPS there is no clipboard: select or show the text, so that the keyboard copies it.
-      if (shown) getSelection().selectAllChildren(shown.current);
+      if (shown) getSelection()?.selectAllChildren(shown.current);
       else prompt(label, text);
     }
   };

@@ -11,7 +11,12 @@ const PAGE = join(HERE, '../../ironic_traits/ui');
 const LINKS = join(HERE, 'build/ui');
 const LIBRARIES = {
   'preact.d.ts': "export * from 'preact';",
-  'hooks.d.ts': "export * from 'preact/hooks';",
+  // A state or a reference that begins as null, or as an empty list, may become anything.
+  'hooks.d.ts': `
+    import { useState as state } from 'preact/hooks';
+    export * from 'preact/hooks';
+    export const useRef: { (initial: null): { current: any }; <T>(initial: T): { current: T } };
+    export const useState: { (initial: null | never[]): [any, (next: any) => void] } & typeof state;`,
   'htm.d.ts': "import htm from 'htm';\nexport default htm;",
 };
 

@@ -42,8 +42,8 @@ function supposed(parameters) {
 
 export function Capacity({ parameters }) {
   const nova = parameters.get('nova');
-  let flavors = null;
-  let images = null;
+  let flavors;
+  let images;
   let wrong = null;
   try {
     flavors = inField('flavors', () => listOf(parameters.get('flavors') ?? '', 'flavors', 'extra_specs'));

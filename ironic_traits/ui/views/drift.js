@@ -31,7 +31,7 @@ export function Firmware() {
   const { data } = useData('firmware', (signal) => request('GET', '/v1/drift', undefined, { signal }));
   if (!data?.firmware?.length) return null;
   const models = Object.entries(Object.groupBy(data.firmware, ({ vendor, model }) => `${vendor} ${model}`));
-  return html`<${Card} title="Firmware">${models.map(([title, items]) => html`<${List} key=${title} ...${{
+  return html`<${Card} title="Firmware">${models.map(([title, items = []]) => html`<${List} key=${title} ...${{
     title, items, count: items.length, show: (each) => html`${each.name} ${each.version}: ${plural(each.nodes, 'node')}`,
   }} />`)}<//>`;
 }

@@ -130,7 +130,7 @@ function useLook(node, isMoving, hasFailed, onChange) {
     let looks = 0;
     let isLooking = false;
     let reported = null;
-    let timer = null;
+    let timer;
     const look = async () => {
       looks += 1;
       timer = setTimeout(look, looks < QUICK_LOOKS ? PAUSE : LONG_PAUSE);

@@ -43,6 +43,7 @@ export function Timeline({ node, at, turn }) {
  * Returns {history, next}: the newest entry first; next is null after the oldest one.
  */
 export async function newest(filters, count, signal) {
+  /** @type {string | null} */
   let path = `/v1/history${query({ ...filters, sort_dir: 'desc', limit: Math.min(count, MAX_PAGE) })}`;
   const history = [];
   while (path && history.length < count) {

@@ -129,7 +129,7 @@ async function previewOf(body, signal, showProgress) {
   let whole = null;
   let marker = null;
   do {
-    const page = await request('POST', '/v1/inspection_rules/preview', { ...body, ...(marker && { marker }) }, { signal });
+    const page = await request('POST', '/v1/inspection_rules/preview', { ...body, ...(marker ? { marker } : {}) }, { signal });
     whole = sum(whole, page);
     showProgress(whole);
     marker = page.next;

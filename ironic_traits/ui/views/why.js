@@ -55,7 +55,7 @@ function bodyOf(parameters) {
 }
 
 export function Why({ parameters }) {
-  let body = null;
+  let body;
   let wrong = null;
   const isAsked = fields().some((name) => parameters.get(name));
   try {
@@ -157,7 +157,7 @@ function baremetal(merged) {
   const list = (option, names) => (names.length ? [option, ...names] : []);
   return ['baremetal', 'match', ...list('--trait', merged.required), ...list('--not-trait', merged.forbidden),
     ...(merged.required_any.length === 1 ? list('--trait-any', merged.required_any[0]) : []),
-    ...(merged.resource_class ? ['--resource-class', quote(merged.resource_class)] : []), ...topologyOptions(merged), '--explain'].join(' ');
+    ...(merged.resource_class ? ['--resource-class', quote(merged.resource_class)] : []), ...(topologyOptions(merged) ?? []), '--explain'].join(' ');
 }
 
 function Chart({ explanation }) {
