@@ -119,6 +119,10 @@ class _Root(sushy.Sushy):
         """Leave the session to ``connect``. sushy would log out here, even at the end of the process."""
 
 
+#: {scheme of an image: how Redfish names it}. BMCs know the others from the URL, or sushy tells those that ask.
+_PROTOCOLS = {'nfs': 'NFS', 'cifs': 'CIFS', 'smb': 'CIFS'}
+
+
 class _VirtualMedia(VirtualMedia):
     """A virtual medium. Its Id and Name are of no use."""
 
@@ -234,7 +238,7 @@ class Bmc:
         :raises Failure: the BMC refuses it.
         """
         with self._sentences(*_secrets(url)):
-            self._medium(path).insert_media(url)
+            self._medium(path).insert_media(url, transfer_protocol=_PROTOCOLS.get(url.partition(':')[0]))
 
     def eject_medium(self, path: str, image: str) -> None:
         """Begin to eject the image of a virtual medium. Raise as ``insert_medium`` does.

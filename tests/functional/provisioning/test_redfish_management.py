@@ -252,6 +252,27 @@ def test_virtual_media(ask, bmc):
     assert (status, text) == (400, 'The BMC has no virtual floppy.')
 
 
+@pytest.mark.parametrize(
+    ('scheme', 'protocols'),
+    [('http', [None, 'HTTP']), ('https', [None, 'HTTPS']), ('nfs', ['NFS']), ('cifs', ['CIFS']), ('smb', ['CIFS'])],
+)
+def test_a_bmc_that_wants_the_protocol_of_an_image(ask, bmc, scheme, protocols):
+    message = {'MessageArgs': ['TransferProtocolType']}
+    refusal = {'code': 'Base.1.18.ActionParameterMissing', 'message': 'no', '@Message.ExtendedInfo': [message]}
+    bodies = []
+
+    def insert(handler):
+        bodies.append(handler.body)
+        if 'TransferProtocolType' in handler.body:
+            handler.answer(None, 204)
+        else:
+            handler.answer({'error': refusal}, 400)
+
+    bmc.answers['/Systems/1/VirtualMedia/cd/Actions/VirtualMedia.InsertMedia'] = insert
+    assert ask('POST', '/vmedia', ISO | {'image_url': f'{scheme}://images.example/a.iso'}) == (204, b'')
+    assert [body.get('TransferProtocolType') for body in bodies] == protocols
+
+
 def test_media_that_are_not_ejected(ask, bmc):
     """sushy says nothing of it."""
     path = '/Systems/1/VirtualMedia/cd'
