@@ -4,13 +4,17 @@ Most operators are those of mutmut. The runner of mutmut is not used. It leaves 
 decorated functions, which are the tables of clauses, the prepared SQL and all writers of Placement here.
 """
 
+import ast
 import difflib
+import functools
 import hashlib
 from typing import NamedTuple
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 from mutmut.mutation import mutators
+
+from tests.support import syntax
 
 #: Functions that take any number of arguments. To leave out one of them is a mutant.
 _VARIADIC = {'where', 'and_', 'or_', 'select', 'values', 'filter', 'join', 'outerjoin', 'order_by', 'chain'}
@@ -40,6 +44,35 @@ class Mutant(NamedTuple):
     def digest(self):
         """The digest of the changed module."""
         return hashlib.sha256(self.source.encode()).hexdigest()
+
+
+def users(checkout, module, lines):
+    """Return the numbers of the lines of functions that use what statements of the module define.
+
+    :param checkout: as for ``of``.
+    :param module: as for ``of``.
+    :param lines: numbers of lines of the statements.
+    """
+    tree = _tree((checkout / module).read_text())
+    statements = [each for each in tree.body if isinstance(each, ast.Assign)]
+    names = set()
+    found = [each for each in statements if not lines.isdisjoint(range(each.lineno, each.end_lineno + 1))]
+    # Also what other statements define with it.
+    while found:
+        names.update(name.id for each in found for target in each.targets for name in _names(target))
+        statements = [each for each in statements if each not in found]
+        found = [each for each in statements if names.intersection(name.id for name in _names(each.value))]
+    functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)]
+    return {name.lineno for function in functions for name in _names(function) if name.id in names}
+
+
+@functools.cache
+def _tree(source):
+    return syntax.trees([source])[0]
+
+
+def _names(tree):
+    return [each for each in ast.walk(tree) if isinstance(each, ast.Name)]
 
 
 def other_branch(node):

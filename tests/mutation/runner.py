@@ -24,6 +24,8 @@ from concurrent.futures import ThreadPoolExecutor
 import coverage
 import pytest
 
+from tests.mutation.mutants import users
+
 CHECKOUT = pathlib.Path(__file__).parents[2]
 _LINES, _KILLED = (CHECKOUT / '.mutation' / name for name in ('lines.json', 'killed'))
 _FORK = multiprocessing.get_context('fork')
@@ -94,7 +96,10 @@ class _Runner:
 
     def _contexts(self, mutant):
         """Return the tests that execute the lines of a mutant, and '' if they are executed before the first test."""
-        return set().union(*(self._by_line[mutant.module].get(line, ()) for line in mutant.lines))
+        return self._executing(mutant.module, mutant.lines)
+
+    def _executing(self, module, lines):
+        return set().union(*(self._by_line[module].get(line, ()) for line in lines))
 
     def _chosen(self, mutant):
         """Return the tests of a mutant: those that execute its lines first, and the best ones of each file first."""
@@ -104,6 +109,8 @@ class _Runner:
             # Also those of the same files that execute no line: they may use a constant of the module.
             files = {test.partition('::')[0] for test in numbers}
             tests = {test for test in self._seconds if test.partition('::')[0] in files}
+            # The tests of functions that use what the statement defines come first.
+            of_lines = of_lines | self._executing(mutant.module, users(CHECKOUT, mutant.module, mutant.lines))
         else:
             tests = of_lines
         order = {
