@@ -1,11 +1,12 @@
 """Requests that are carried out together, without a database."""
 
 import concurrent.futures
-import contextlib
 import threading
 
 import pytest
+from oslo_db import exception as db_exception
 
+from ironic_traits import failures
 from ironic_traits.inventory.holds import combined
 from ironic_traits.inventory.holds.combined import Combined, Ticket
 from tests.support.concurrency import wait_until
@@ -20,7 +21,7 @@ class Work:
     def __init__(self):
         self.combined = Combined()
         self.transactions, self.refused = [], set()
-        self.gate, self.is_broken = threading.Semaphore(0), False
+        self.gate, self.error = threading.Semaphore(0), None
         self.pool = concurrent.futures.ThreadPoolExecutor(40)
 
     def request(self, name, kind='kind'):
@@ -49,11 +50,9 @@ class Work:
         names = [ticket.value for ticket in tickets]
         self.transactions.append(names)
         self.gate.acquire()
-        if self.is_broken:
-            raise ConnectionError
-        if self.refused & set(names):
-            raise combined.NotTogether
-        return {name: f'result of {name}' for name in names}
+        if self.error:
+            raise self.error
+        return {name: f'result of {name}' for name in names if name not in self.refused}
 
 
 @pytest.fixture
@@ -93,19 +92,32 @@ def test_a_failure_is_that_of_its_request(work):
         assert future.result(10) == f'result of {name}'
     with pytest.raises(ValueError, match='c'):
         futures[2].result(10)
-    assert work.transactions[:2] == [['a'], ['b', 'c', 'd']]
-    assert sorted(work.transactions[2:]) == [['b'], ['c'], ['d']]
+    # Only who has no outcome is carried out alone.
+    assert work.transactions == [['a'], ['b', 'c', 'd'], ['c']]
 
 
-def test_the_transaction_breaks(work):
-    """Who leads gets the error. The others are carried out alone, so that they know their own outcome."""
-    work.is_broken = True
+@pytest.mark.parametrize('error', [ConnectionError(), db_exception.DBConnectionError()])
+def test_the_outcome_is_unknown(work, error):
+    """Perhaps the transaction was committed. So nobody writes again, and all get the error."""
+    work.error = error
     futures = [work.request(name) for name in 'abc']
     work.gate.release(100)
-    with pytest.raises(ConnectionError):
-        futures[1].result(10)
-    assert [futures[place].result(10) for place in (0, 2)] == ['result of a', 'result of c']
+    for future in futures[1:]:
+        with pytest.raises(type(error)):
+            future.result(10)
+    assert futures[0].result(10) == 'result of a'
+    assert work.transactions == [['a'], ['b', 'c']]
     assert work.combined._waiting == {}
+
+
+@pytest.mark.parametrize('error', [combined.NotTogether(), db_exception.DBDeadlock(), failures.Overloaded()])
+def test_the_transaction_is_rolled_back(work, error):
+    """Each is carried out alone, so that it knows its own outcome."""
+    work.error = error
+    futures = [work.request(name) for name in 'abc']
+    work.gate.release(100)
+    assert [future.result(10) for future in futures] == ['result of a', 'result of b', 'result of c']
+    assert sorted(work.transactions[2:]) == [['b'], ['c']]
 
 
 def test_the_same_name_twice(work):
@@ -141,15 +153,16 @@ def test_other_requests_run_meanwhile(work):
         def end_turn(self):
             events.append('next')
 
-        @contextlib.contextmanager
-        def pause(self):
-            events.append('pause')
-            yield
-            events.append('goes on')
+        def wait(self, wait):
+            events.append('wait')
+            try:
+                return wait()
+            finally:
+                events.append('goes on')
 
     work.combined.turns = Turns()
     futures = [work.request(name) for name in 'ab']
-    assert events == ['next', 'next', 'pause']
+    assert events == ['next', 'next', 'wait']
     work.gate.release(100)
     assert [future.result(10) for future in futures] == ['result of a', 'result of b']
     assert events[3:] == ['goes on']

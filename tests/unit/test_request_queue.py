@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from ironic_traits import failures
 from ironic_traits.api.layers import request_queue
 from ironic_traits.api.layers.request_queue import RequestQueue
 from ironic_traits.api.resource import REFUSED, STREAM
@@ -29,6 +30,8 @@ class Application:
         options = type('_', (Options,), options)
         self.queue = RequestQueue(self.run, options, takes_turns)
         self.begun, self.refused, self.end, self.threads = [], [], {}, {}
+        #: The names of those for which others have done the work.
+        self.served = set()
 
     def run(self, environ, start_response):
         name = environ['name']
@@ -38,9 +41,13 @@ class Application:
         self.begun.append(name)
         if name.startswith('commits'):
             self.queue.end_turn()
-        if name.startswith('pauses'):
-            with self.queue.pause():
-                assert self.end[f'pause of {name}'].wait(30)
+        if name.startswith('follows'):
+            try:
+                self.queue.wait(lambda: self.end[f'wait of {name}'].wait(30) and name in self.served)
+            except failures.Overloaded:
+                self.refused.append(name)
+                return []
+            self.begun.append(f'{name} again')
         assert self.end[name].wait(30)
         return []
 
@@ -137,25 +144,59 @@ def test_requests_run_wait_or_are_refused(make, takes_turns):
     assert application.refused == ['too many', 'still too many']
 
 
-@pytest.mark.parametrize('takes_turns', [True, False])
-def test_a_request_that_pauses_gives_its_place_to_another_one(make, takes_turns):
-    """It runs again beside those that have begun meanwhile, and then the next one waits for two of them."""
-    application = make(max_waiting_requests=9, turn=0.02, takes_turns=takes_turns)
-    application.end['pause of pauses'] = threading.Event()
-    application.send('pauses', *'abc', method='POST')
-    application.runs('pauses', *'abc')
+def test_a_request_that_waits_gives_its_place_to_another_one(make):
+    """It ends beside those that have begun meanwhile, and then the next one waits for two of them."""
+    application = make(max_waiting_requests=9, turn=0.02)
+    application.end['wait of follows'] = threading.Event()
+    application.served.add('follows')
+    application.send('follows', *'abc', method='POST')
+    application.runs('follows', *'abc')
     application.send('d', method='POST')
-    application.end['pause of pauses'].set()
-    wait_until(lambda: application.queue._writes.free == -1)
+    application.end['wait of follows'].set()
+    application.runs('follows', *'abc', 'follows again')
+    assert application.queue._writes.free == -1
     application.finish('a')
-    assert application.begun == ['pauses', *'abc']
+    application.runs('follows', *'abc', 'follows again')
     application.finish('b')
-    application.runs('pauses', *'abcd')
+    application.runs('follows', *'abc', 'follows again', 'd')
 
 
-def test_a_pause_outside_of_requests(make):
-    with make().queue.pause():
-        pass
+def test_a_request_that_has_waited_in_vain_queues_again(make):
+    """Those that have begun meanwhile may be blocked, as the one that it has waited for."""
+    application = make(max_waiting_requests=9, turn=0.02)
+    application.end['wait of follows'] = threading.Event()
+    application.send('follows', *'abc', method='POST')
+    application.end['wait of follows'].set()
+    wait_until(lambda: application.queue._waiting)
+    application.send('read')
+    application.runs('follows', *'abc', 'read')
+    application.finish('a')
+    application.runs('follows', *'abc', 'read', 'follows again')
+
+
+def test_a_request_that_has_waited_in_vain_is_refused(make):
+    """If those that have begun meanwhile are blocked, it is refused as one that comes."""
+    application = make(max_waiting_requests=9, turn=0.02, patience=0.5)
+    application.end['wait of follows'] = threading.Event()
+    application.send('follows', *'abc', method='POST')
+    application.end['wait of follows'].set()
+    wait_until(lambda: application.refused == ['follows'])
+    application.finish('follows')
+    assert application.queue._writes.free == 0
+
+
+def test_a_request_that_waits_behind_another_server(make):
+    """It occupies a thread, so it keeps its place."""
+    application = make(max_waiting_requests=9, turn=0.02, takes_turns=False)
+    application.end['wait of follows'] = threading.Event()
+    application.send('follows', *'abc', method='POST')
+    application.runs('follows', *'ab')
+    application.end['wait of follows'].set()
+    application.runs('follows', *'ab', 'follows again')
+
+
+def test_a_wait_outside_of_requests(make):
+    assert make().queue.wait(lambda: True)
 
 
 def test_reads_pass_writes_that_wait_for_writes(make):

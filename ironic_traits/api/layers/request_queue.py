@@ -17,15 +17,15 @@ threads, so it waits for PATIENCE seconds at most.
 """
 
 import collections
-import contextlib
 import functools
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
 
+from ironic_traits import failures
 from ironic_traits.api.layers import logins
 from ironic_traits.api.resource import READS, REFUSED, STREAM
 from ironic_traits.api.v1 import protocol_selection
@@ -42,7 +42,7 @@ class _Limit:
 
     :param most: the maximum number.
     :param patience: seconds without a begin or an end after which all of them are taken for blocked.
-    :ivar free: how many more may run; below 0 if requests that were paused run again beside others.
+    :ivar free: how many more may run; below 0 if requests that have waited for others end beside more.
     """
 
     def __init__(self, most: int, patience: float) -> None:
@@ -135,21 +135,30 @@ class RequestQueue:
             with self._lock:
                 self._next(request)
 
-    @contextlib.contextmanager
-    def pause(self) -> Iterator[None]:
-        """Let another request run in the place of this thread's request during the block, which waits for others."""
+    def wait(self, wait: Callable[[], bool]) -> bool:
+        """Let other requests run in the place of this thread's request, which waits for one of them.
+
+        Not behind other WSGI servers: it occupies a thread of theirs.
+
+        :param wait: waits, and returns whether the request ends soon. If not, it queues again: others that it would
+            run beside may be blocked.
+        :returns: the result of ``wait``.
+        :raises failures.Overloaded: it may not run again.
+        """
         request = getattr(self._local, 'request', None)
-        if request is None:
-            yield
-            return
+        if request is None or not self._takes_turns:
+            return wait()
         with self._lock:
             request.move(1)
             self._next(request)
-        try:
-            yield
-        finally:
+        ends = wait()
+        if ends or not self._queue(request):
+            # The end of the request gives its place back.
             with self._lock:
                 request.move(-1)
+        if not ends and not request.runs:
+            raise failures.Overloaded
+        return ends
 
     def _limits(self, environ: WSGIEnvironment) -> list[_Limit]:
         if environ['REQUEST_METHOD'] in READS:
@@ -166,6 +175,16 @@ class RequestQueue:
             if self._number >= self._most:
                 return None
             self._number += 1
+        if self._queue(request):
+            return request
+        with self._lock:
+            self._number -= 1
+        return None
+
+    def _queue(self, request: _QueuedRequest) -> bool:
+        """Wait until a request may run; return False if it is refused."""
+        request.runs = None
+        with self._lock:
             self._waiting.append(request)
             self._next()
             pause = self._pause(request)
@@ -173,7 +192,7 @@ class RequestQueue:
             with self._lock:
                 self._next()
                 pause = self._pause(request)
-        return request if request.runs else None
+        return bool(request.runs)
 
     def _pause(self, request: _QueuedRequest) -> float:
         """Return after how many seconds the thread of a request that waits must see what can be decided."""
@@ -216,9 +235,7 @@ class RequestQueue:
     def _decide(self, request: _QueuedRequest) -> None:
         """Let a request run, or refuse it."""
         request.runs = request.has_room()
-        if not request.runs:
-            self._number -= 1
-        else:
+        if request.runs:
             request.move(-1)
             if self._takes_turns:
                 self._turn, self._turn_ends_at = request, time.monotonic() + TURN

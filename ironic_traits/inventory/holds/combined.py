@@ -5,11 +5,13 @@ ended, and then takes along all that wait like it. So a request never waits for 
 Shavit, Tzafrir: Flat combining and the synchronization-parallelism tradeoff, SPAA 2010.)
 """
 
-import contextlib
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
+from oslo_db import exception as db_exception
+
+from ironic_traits.db.failover import outage
 from ironic_traits.failures import Failure
 
 _Result = TypeVar('_Result')
@@ -33,7 +35,8 @@ class Ticket(Generic[_Result]):
     def __init__(self, name: str, value: Any) -> None:
         self.name, self.value = name, value
         self.leads = False
-        self.results: list[_Result] = []
+        self._results: list[_Result] = []
+        self._error: Exception | None = None
         self._turn = threading.Event()
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -47,6 +50,20 @@ class Ticket(Generic[_Result]):
         """End the wait."""
         self._turn.set()
 
+    def succeed(self, result: _Result) -> None:
+        """Keep the result that a transaction of several requests has for this one."""
+        self._results.append(result)
+
+    def fail(self, error: Exception) -> None:
+        """Keep the error after which nobody knows whether the transaction of several requests was committed."""
+        self._error = error
+
+    def outcome(self, alone: Callable[[], _Result]) -> _Result:
+        """Return the result, or raise the error, of the transaction of several; if it has none, that of ``alone``."""
+        if self._error is not None:
+            raise self._error
+        return self._results[0] if self._results else alone()
+
 
 class Turns(Protocol):
     """What requests of a process share, such as the interpreter: ``api.layers.request_queue.RequestQueue``."""
@@ -54,8 +71,13 @@ class Turns(Protocol):
     def end_turn(self) -> None:
         """Let the next request begin beside this one."""
 
-    def pause(self) -> contextlib.AbstractContextManager[None]:
-        """Let another request run in the place of this one during the block."""
+    def wait(self, wait: Callable[[], bool]) -> bool:
+        """Wait for another request. Others run in the place of this one meanwhile.
+
+        :param wait: waits, and returns whether this one can end or lead. If not, it waits until it may run again.
+        :returns: the result of ``wait``.
+        :raises Failure: it may not run again.
+        """
 
 
 class _NoTurns:
@@ -64,9 +86,9 @@ class _NoTurns:
     def end_turn(self) -> None:
         """Do as ``Turns``."""
 
-    def pause(self) -> contextlib.AbstractContextManager[None]:
+    def wait(self, wait: Callable[[], bool]) -> bool:
         """Do as ``Turns``."""
-        return contextlib.nullcontext()
+        return wait()
 
 
 class Combined(Generic[_Result]):
@@ -92,27 +114,27 @@ class Combined(Generic[_Result]):
 
         :param kind: what is equal in requests that are alike.
         :param alone: carries out this request. Raises its failure.
-        :param together: carries out several: returns {name: result}. Raises Failure or NotTogether if it has done none
-            of them. Each is carried out alone then, so that its failure is its own.
+        :param together: carries out several: returns {name: result} of those that it has carried out. Raises Failure
+            or NotTogether if it has done none of them. The others are carried out alone, so that their failures are
+            their own.
         """
         self.turns.end_turn()
         if not self._begins(kind, ticket):
-            with self.turns.pause():
-                if not (ticket.wait(PATIENCE) or self._gives_up(kind, ticket)):
-                    ticket.wait()
+            self.turns.wait(lambda: self._wait(kind, ticket))
             if not ticket.leads:
-                return ticket.results[0] if ticket.results else alone()
+                return ticket.outcome(alone)
         tickets = self._take(kind, ticket)
         try:
             if len(tickets) == 1:
                 return alone()
-            with contextlib.suppress(Failure, NotTogether):
-                results = together(tickets)
-                for each in tickets:
-                    each.results.append(results[each.name])
+            _carry_out(tickets, together)
         finally:
             self._end(kind, tickets)
-        return ticket.results[0] if ticket.results else alone()
+        return ticket.outcome(alone)
+
+    def _wait(self, kind: Hashable, ticket: Ticket[_Result]) -> bool:
+        """Wait for a request that is at work, and return whether it has carried out this one, or this one leads."""
+        return ticket.wait(PATIENCE) or (not self._gives_up(kind, ticket) and ticket.wait())
 
     def _begins(self, kind: Hashable, ticket: Ticket[_Result]) -> bool:
         """Whether a request begins at once. If not, it is among those that wait."""
@@ -155,3 +177,26 @@ class Combined(Generic[_Result]):
                 del self._waiting[kind]
         for each in tickets:
             each.wake()
+
+
+def _carry_out(
+    tickets: list[Ticket[_Result]], together: Callable[[list[Ticket[_Result]]], Mapping[str, _Result]]
+) -> None:
+    """Carry out requests together. Those that get no outcome are to be carried out alone: nothing was written of them.
+
+    :param together: as for ``Combined.run``.
+    """
+    try:
+        results = together(tickets)
+    except (Failure, NotTogether):
+        return
+    except Exception as error:
+        # The database has rolled back what it has refused. Otherwise, the answer to the COMMIT may be lost. To write
+        # again then could write twice, so each client must look, as it must without others.
+        if not isinstance(error, db_exception.DBError) or outage.is_one(error):
+            for ticket in tickets:
+                ticket.fail(error)
+        return
+    for ticket in tickets:
+        if ticket.name in results:
+            ticket.succeed(results[ticket.name])
