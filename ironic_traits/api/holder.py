@@ -16,7 +16,8 @@ from ironic_traits.inventory.holds.allocate import create_combined
 from ironic_traits.inventory.holds.reservations import Expiry
 from ironic_traits.inventory.holds.reserve import Reservations, reserve_combined
 from ironic_traits.inventory.search.matches import NodeRequest
-from ironic_traits.placement.allocations import Reshapes, delete, replace_combined, reshape
+from ironic_traits.placement.allocations import Reshapes, delete, reshape
+from ironic_traits.placement.combined_allocations import replace_combined
 from ironic_traits.placement.consumers import Demand
 
 

@@ -69,6 +69,27 @@ def inventories(connection: sa.Connection, providers: Providers) -> Inventories:
     return {(row.provider_id, row.class_id): row for row in rows}
 
 
+def with_room(connection: sa.Connection, demands: Iterable[Demand], providers: Providers) -> list[Demand]:
+    """Return the demands for which these providers have room beside what is used, each alone.
+
+    :param providers: {uuid: row}, locked.
+    """
+    rows = {
+        (row.provider_id, row.resource_class): row
+        for row in inventory_usage.rows_of(connection, {provider.id for provider in providers.values()})
+    }
+
+    def has_room(uuid: str, name: str, amount: int) -> bool:
+        row = rows.get((providers[uuid].id, name)) if uuid in providers else None
+        return row is not None and int(row.used) + amount <= inventory_usage.capacity(row)
+
+    return [
+        demand
+        for demand in demands
+        if all(has_room(uuid, *each) for uuid, resources in demand.resources.items() for each in resources.items())
+    ]
+
+
 def check(
     connection: sa.Connection,
     providers: Providers,

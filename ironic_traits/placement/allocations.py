@@ -4,7 +4,6 @@ A write locks all providers that it affects. A provider that is a node is locked
 allocations and reservations of a node exclude each other.
 """
 
-import functools
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -21,7 +20,6 @@ from ironic_traits.db.statements.types import now
 from ironic_traits.inventory.core import node_providers
 from ironic_traits.inventory.core.eligibility import EXPIRED
 from ironic_traits.inventory.holds import promise_claims
-from ironic_traits.inventory.holds.combined import NotTogether, Ticket
 from ironic_traits.placement import allocation_checks, consumers, failures, inventory_usage, node_claims
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
@@ -29,7 +27,7 @@ from ironic_traits.placement.allocation_checks import DemandedAmount, Inventorie
 from ironic_traits.placement.consumers import Demand
 from ironic_traits.placement.inventories import Fields
 from ironic_traits.placement.node_claims import NeedsClaim, never
-from ironic_traits.placement.single_provider import bump, read, take_all, write_and_bump
+from ironic_traits.placement.single_provider import bump, read, take_all, take_unlocked, write_and_bump
 
 #: {uuid of a provider: (generation in the request, {resource class: {field: value}})}.
 Reshapes = Mapping[str, tuple[int, Mapping[str, Fields]]]
@@ -80,27 +78,24 @@ def replace(context: Writer, demands: Sequence[Demand], needs_claim: NeedsClaim 
         _write(context, connection, demands, providers)
 
 
-def replace_combined(context: Context, demands: Sequence[Demand]) -> None:
-    """Replace the allocations of consumers, as ``replace``.
+@promise_claims.beginning_again
+@retried
+def replace_some(context: Writer, demands: Sequence[Demand]) -> set[str]:
+    """Write the allocations of new consumers, of one provider each, as ``replace``, as far as it is possible at once.
 
-    A new consumer of one provider perhaps gets its allocations together with other requests.
+    Consumers are left out that have allocations already, or whose provider is locked by others, or has no room.
+
+    :returns: the uuids of the consumers that have got their allocations.
+    :raises failures.PlacementFailure: what ``replace`` raises. Nothing was written then.
     """
-    alone = functools.partial(replace, context, demands)
-    if len(demands) != 1 or demands[0].generation is not None or len(demands[0].resources) != 1:
-        return alone()
-    # Requests for the same provider take their turns: the first one may leave no room for the others.
-    (provider,) = demands[0].resources
-    together = functools.partial(_replace_together, context)
-    return context.service.combined.run(replace, Ticket(provider, demands[0]), alone, together)
-
-
-def _replace_together(context: Context, tickets: Sequence[Ticket[None]]) -> dict[str, None]:
-    """Replace the allocations of several requests: ``together`` of ``Combined.run``."""
-    demands = [ticket.value for ticket in tickets]
-    if len({demand.consumer for demand in demands}) < len(demands):
-        raise NotTogether
-    replace(context, demands)
-    return dict.fromkeys(ticket.name for ticket in tickets)
+    with context.write() as connection:
+        providers = take_unlocked(connection, {uuid for demand in demands for uuid in demand.resources})
+        known = consumers.known(connection, [demand.consumer for demand in demands])
+        new = [demand for demand in demands if demand.consumer not in known]
+        free = allocation_checks.with_room(connection, new, providers)
+        if free:
+            _write(context, connection, free, _lock(connection, free))
+        return {demand.consumer for demand in free}
 
 
 @promise_claims.beginning_again

@@ -1,7 +1,7 @@
 """Consumers of allocations: their demands and their generations."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,6 +22,7 @@ _LOCK = prepared(
     .order_by(tables.consumers.c.id)
     .with_for_update()
 )
+_KNOWN = prepared(sa.select(tables.consumers.c.uuid).where(tables.consumers.c.uuid.in_(sa.bindparam('uuids'))))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +43,11 @@ class Demand:
     user_id: str
     consumer_type: str | None = None
     generation: object = ANY
+
+
+def known(connection: sa.Connection, uuids: Collection[str]) -> set[str]:
+    """Return the uuids of those consumers that exist."""
+    return set(connection.scalars(_KNOWN, {'uuids': list(uuids)}))
 
 
 def check_generations(connection: sa.Connection, demands: Sequence[Demand]) -> dict[str, sa.Row]:

@@ -93,6 +93,13 @@ _LOCK = prepared(
     .with_for_update()
 )
 _LOCK_SETTLED = _LOCK.where(sa.or_(tables.resource_providers.c.node_id.is_(None), ~_EXPIRED))
+# Others may refer to the rows of the nodes meanwhile.
+_UNLOCKED_NODES = prepared(
+    sa.select(tables.nodes.c.uuid)
+    .where(tables.nodes.c.uuid.in_(sa.bindparam('uuids')))
+    .with_for_update(key_share=True, skip_locked=True)
+)
+_UNLOCKED = prepared(sa.select(tables.resource_providers).where(_SAME).with_for_update(skip_locked=True))
 _BUMP = (
     sa.update(tables.resource_providers)
     .where(
@@ -158,6 +165,19 @@ def take_all(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Ro
         # Since the first SELECT, one of the providers has become a node's, and that node is not locked.
         raise db_exception.RetryRequest(_overtaken())
     return providers
+
+
+def take_unlocked(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Row]:
+    """Lock the providers, and the nodes of nodes' providers, that no other transaction has locked.
+
+    It waits for no lock. Nothing is settled or recorded yet: ``take_all`` does that.
+
+    :returns: {uuid: row} of these providers.
+    """
+    parameters = {'uuids': list(uuids)}
+    nodes = set(connection.scalars(_UNLOCKED_NODES, parameters))
+    rows = connection.execute(_UNLOCKED, parameters)
+    return {row.uuid: row for row in rows if row.node_id is None or row.uuid in nodes}
 
 
 def _lock_nodes(connection: sa.Connection, parameters: Mapping[str, list[str]]) -> dict[int, str]:

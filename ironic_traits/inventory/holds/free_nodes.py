@@ -22,6 +22,7 @@ from ironic_traits.inventory.core import (
 )
 from ironic_traits.inventory.core.eligibility import LIVE, OF_NODE, Refusal
 from ironic_traits.inventory.holds import promise_claims, promised_nodes
+from ironic_traits.inventory.holds.combined import NotTogether
 from ironic_traits.inventory.holds.promise_claims import Claim, Stale
 from ironic_traits.inventory.holds.taken_nodes import Lost, read_taken, take_kept, take_not_locked, take_waiting
 from ironic_traits.inventory.search import explanations, matches
@@ -73,15 +74,17 @@ def kind(context: Context, node_request: NodeRequest, *more: Hashable) -> Hashab
     return *texts, of_whom, request.resource_class, traits, *more
 
 
-def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result]) -> _Result:
+def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result], is_combined: bool = False) -> _Result:
     """Return the result of the first attempt to hold nodes that loses no node to another transaction.
 
     :param attempt: the first attempt. It is changed for the next ones.
     :param hold: function that holds nodes in one transaction, with ``NodeChoice.take``.
+    :param is_combined: whether it does so for several requests.
     :raises failures.NothingToReserve: too few nodes of the list can be held.
     :raises failures.NoMatch: too few nodes match the request and can be held.
     :raises failures.CapacityPromised: there are enough, but capacity reservations need them.
     :raises failures.CapacityUsedUp: the capacity reservation that the request names has no right to so many.
+    :raises NotTogether: there are too few nodes for several requests. Alone, some of them may get one.
     """
     context, contradictions = attempt.context, 0
     service, is_named = context.service, attempt.request.capacity_reservation is not None
@@ -95,6 +98,8 @@ def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result]) -> _R
         except Stale:
             is_stale = True
         except TooFew as few:
+            if is_combined:
+                raise NotTogether from None
             _refuse(attempt, few.instances, contradictions)
             # ``_refuse`` has raised no failure: there are enough nodes by now, or the instances hold them. Try again.
             contradictions += 1

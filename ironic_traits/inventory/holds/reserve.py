@@ -91,7 +91,7 @@ def reserve(
     """
     attempt = (GroupChoice if node_request.topology else NodeChoice)(context, node_request)
     hold_once = functools.partial(_hold_once, context, instances, node_request, expiry, authors)
-    return free_nodes.search(attempt, functools.partial(_hold, instances, hold_once))
+    return free_nodes.search(attempt, functools.partial(_hold, instances, hold_once), is_combined=bool(authors))
 
 
 def _hold(
@@ -130,7 +130,9 @@ def _hold_once(
             if begin.is_held or any(node.has_expired for node in nodes):
                 _settle(connection, nodes, rest)
             new = _insert(context, connection, dict(zip(rest, nodes, strict=True)), expiry, authors)
-            _check_kept(context, connection, held.values())
+            if not authors:
+                # Of several requests, each may get what it holds at another moment.
+                _check_kept(context, connection, held.values())
             held |= new
             context.service.places.set(node_request, max(node.id for node in nodes))
         return Reservations([held[instance] for instance in instances], frozenset(rest))

@@ -3,6 +3,7 @@
 import functools
 
 import pytest
+from oslo_db import exception as db_exception
 
 from tests.support.client import Client
 from tests.support.combined_requests import sender
@@ -76,3 +77,21 @@ def test_only_requests_that_are_alike(app, client, monkeypatch):
     ):
         assert _send(app, {**BODY, **more}).status_int == 201
     assert len(kinds) == len(variants)
+
+
+def test_a_lost_answer_to_the_commit(app, client, together, monkeypatch):
+    """Nobody knows whether the transaction was committed, so nobody writes again. Each client is told to look."""
+    _nodes(client, 12)
+    run = app.service.combined.run
+
+    def losing(kind, ticket, alone, together):
+        def lose(tickets):
+            together(tickets)
+            raise db_exception.DBConnectionError(Exception('server closed the connection'))
+
+        return run(kind, ticket, alone, lose)
+
+    monkeypatch.setattr(app.service.combined, 'run', losing)
+    responses = together([BODY] * 6)
+    assert [response.status_int for response in responses] == [201, 503, 503, 503, 503, 503]
+    assert len(client.get('/v1/allocations')['allocations']) == 6

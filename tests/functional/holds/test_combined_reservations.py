@@ -10,6 +10,7 @@ from tests.support.client import Client
 from tests.support.combined_requests import sender
 from tests.support.providers import allocate, patch
 from tests.support.reservations import available, instance
+from tests.support.service import database
 
 BODY = {'required': []}
 
@@ -78,6 +79,22 @@ def test_an_instance_that_has_a_node_gets_no_second_one(client, together):
     assert [response.status_int for response in responses] == [201, 201, 200, 201]
     assert responses[2].json['reservation']['uuid'] == kept.json['reservation']['uuid']
     assert len({response.json['reservation']['node_uuid'] for response in responses}) == 4
+
+
+def test_an_instance_whose_node_is_locked(app, client, together, database_kind, database_url):
+    """It keeps its reservation, and the others need not wait for the lock."""
+    if database_kind == 'sqlite':
+        pytest.skip('it has no locks of rows')
+    _nodes(client, 6)
+    bodies = _bodies(4)
+    held = _send(app, bodies[2]).json['reservation']
+    raising = sa.update(tables.nodes).values(generation=tables.nodes.c.generation + 1)
+    with database(database_url) as other, other.write() as connection:
+        connection.execute(raising.where(tables.nodes.c.uuid == held['node_uuid']))
+        responses = together(bodies)
+        connection.rollback()
+    assert [response.status_int for response in responses] == [201, 201, 200, 201]
+    assert responses[2].json['reservation'] == held
 
 
 def test_the_allocated_node_of_an_instance_is_its_first_choice(client, together):

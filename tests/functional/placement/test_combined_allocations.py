@@ -1,13 +1,19 @@
 """Allocations of new consumers that one process carries out together, on each database."""
 
+import concurrent.futures
 import uuid
 
 import pytest
+import sqlalchemy as sa
 
+from ironic_traits.db import tables
+from ironic_traits.placement import combined_allocations
 from tests.support.client import Client
 from tests.support.combined_requests import sender
+from tests.support.concurrency import wait_until
 from tests.support.providers import GOLD, golden, provider
 from tests.support.reservations import instance
+from tests.support.service import database
 
 
 @pytest.fixture
@@ -101,6 +107,40 @@ def test_providers_that_are_no_nodes(client, together):
     assert [response.status_int for response in together([*pairs, _demand(node, 9)])] == [204] * 4
     assert [provider(client, host)[0] for host in hosts] == [2, 2, 2]
     assert _consumers(client, node) == {instance(9)}
+
+
+def test_failures_do_not_undo_the_others(app, client, together, monkeypatch):
+    """Requests that are refused are carried out alone, and no others."""
+    written = []
+    replace = combined_allocations.replace
+    monkeypatch.setattr(combined_allocations, 'replace', lambda *given: written.append(given) or replace(*given))
+    nodes = [golden(client) for _ in range(6)]
+    assert _send(app, *_demand(nodes[2], 90)).status_int == 204
+    written.clear()
+    pairs = [*(_demand(node, number) for number, node in enumerate(nodes)), _demand(str(uuid.uuid4()), 6)]
+    statuses = [response.status_int for response in together([*pairs[:5], (instance(90), pairs[5][1]), pairs[6]])]
+    assert statuses == [204, 204, 409, 204, 204, 409, 400]
+    alone = {demand.consumer for _, (demand,) in written}
+    # The first one finds nobody beside it.
+    assert alone == {instance(0), instance(2), instance(90), instance(6)}
+
+
+def test_a_node_that_is_locked(client, together, database_kind, database_url):
+    """Only who wants that node waits for it."""
+    if database_kind == 'sqlite':
+        pytest.skip('it has no locks of rows')
+    nodes = [golden(client) for _ in range(5)]
+    bodies = [_demand(node, number) for number, node in enumerate(nodes)]
+    raising = sa.update(tables.nodes).values(generation=tables.nodes.c.generation + 1)
+    with database(database_url) as other, other.write() as connection:
+        connection.execute(raising.where(tables.nodes.c.uuid == nodes[3]))
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            sent = pool.submit(together, bodies)
+            # All others have ended before the lock does.
+            wait_until(lambda: [bool(_consumers(client, node)) for node in nodes] == [True, True, True, False, True])
+            assert not sent.done()
+            connection.rollback()
+            assert [response.status_int for response in sent.result(60)] == [204] * 5
 
 
 def test_only_new_consumers_of_one_provider(app, client, monkeypatch):
