@@ -276,9 +276,9 @@ def test_a_failure_is_stored_after_one_search(client, node, monkeypatch):
     """There is no node, or the instance has one already, and nothing changes."""
     searches = []
 
-    def search(*arguments, original=allocating.free_nodes.search):
+    def search(*arguments, original=allocating.free_nodes.search, **options):
         searches.append(1)
-        return original(*arguments)
+        return original(*arguments, **options)
 
     monkeypatch.setattr(allocating.free_nodes, 'search', search)
     assert reserve(client, 1, [golden(client)]).status_int == 201
