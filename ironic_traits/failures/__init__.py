@@ -40,6 +40,7 @@ from ironic_traits.failures.nodes import (
     InvalidTransition,
     InventoryNotFound,
     NodeAssociated,
+    NodeChanged,
     NodeExists,
     NodeInMaintenance,
     NodeLocked,

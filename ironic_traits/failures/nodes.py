@@ -26,6 +26,14 @@ class ActionOutdated(Outdated):
     )
 
 
+class NodeChanged(Failure):
+    """An action of many nodes finds one of them in another state than the preview has shown."""
+
+    status = 409
+    code = 'baremetal.node.changed'
+    text = 'Node {node} has changed since the preview: it is in state "{state}"{maintenance}. It was left as it is.'
+
+
 class NodeInMaintenance(Failure):
     """A verb that is not allowed while the node is in maintenance."""
 

@@ -4,6 +4,7 @@ Each node has its own transaction, that of the request for a single node. A node
 the others. An interrupted request leaves each node either done or untouched.
 """
 
+import functools
 import hashlib
 import logging
 from collections import Counter
@@ -16,6 +17,7 @@ import sqlalchemy as sa
 from ironic_traits import failures
 from ironic_traits.context import Context, Grant, target_of
 from ironic_traits.db import tables
+from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.inventory.core import node_selection, origins
 from ironic_traits.inventory.core.node_selection import Selection
 from ironic_traits.inventory.nodes import nodes
@@ -37,6 +39,11 @@ _READ = (
     sa.select(*node_states.VISIBLE)
     .where(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True)))
     .order_by(tables.nodes.c.id)
+)
+_LOCK = prepared(
+    sa.select(*(tables.nodes.c[name] for name in ('uuid', 'provision_state', 'maintenance', 'maintenance_reason')))
+    .where(tables.nodes.c.id == sa.bindparam('id'))
+    .with_for_update()
 )
 
 
@@ -137,13 +144,16 @@ def _expected(context: Context, connection: sa.Connection, grant: Grant, action:
         origins.check_own(connection, node)
     except failures.Failure as failure:
         return Outcome(node, REFUSED, failure)
-    is_set = nodes.is_maintenance(node, action.is_maintenance, action.reason)
+    # Without a new reason, a node in maintenance keeps the one that it has.
+    is_kept = action.is_maintenance and action.reason is None and node.maintenance
+    is_set = is_kept or nodes.is_maintenance(node, action.is_maintenance, action.reason)
     return Outcome(node, UNCHANGED if is_set else DONE)
 
 
 def _carry_out(context: Context, action: Action, expected: Outcome) -> Outcome:
-    """Carry out an action on a node as a request for this node does. Another request may have changed the node."""
+    """Carry out an action on a node as a request for this node does, unless another request has changed the node."""
     uuid = expected.node.uuid
+    context.guard = functools.partial(_check_unchanged, action, expected.node)
     try:
         if action.name in VERBS:
             node_states.provision(context, uuid, action.name, {})
@@ -151,7 +161,19 @@ def _carry_out(context: Context, action: Action, expected: Outcome) -> Outcome:
             nodes.set_maintenance(context, uuid, action.is_maintenance, action.reason)
     except failures.Failure as failure:
         return Outcome(expected.node, REFUSED, failure)
+    finally:
+        context.guard = None
     return expected
+
+
+def _check_unchanged(action: Action, before: sa.Row, connection: sa.Connection) -> None:
+    """Lock a node, and raise NodeChanged unless it is in the state on which the action was previewed."""
+    node = connection.execute(_LOCK, {'id': before.id}).first()
+    # The action itself refuses a node that is gone.
+    names = ('provision_state',) if action.name in VERBS else ('maintenance', 'maintenance_reason')
+    if node and any(getattr(node, name) != getattr(before, name) for name in names):
+        maintenance = f', and in maintenance: {node.maintenance_reason or "no reason"}' if node.maintenance else ''
+        raise failures.NodeChanged(node=node.uuid, state=node.provision_state, maintenance=maintenance)
 
 
 def _digest(action: Action, rows: Sequence[sa.Row]) -> str:

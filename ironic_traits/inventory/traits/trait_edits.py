@@ -140,9 +140,12 @@ def execute(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
     :raises failures.NodeLocked: a node that would change is locked by a worker.
     :raises failures.Failure: as ``preview``.
     """
+    _check_exclusive(context, edit)
     with context.read() as connection:
         check_names(connection, edit)
-    _check_exclusive(context, edit)
+        if names.ids(connection, tables.traits, edit.requested).keys() != set(edit.requested):
+            # A new name stays if the edit is refused later. So who may not edit these nodes adds none.
+            _check_rights(context, edit, select(context, connection, grant, selection))
     names.add(context, tables.traits, edit.requested)
     effects = _execute(context, edit.requested, grant, edit, selection, digest)
     effects.retired = context.service.noted_traits.retired(context, edit.requested)

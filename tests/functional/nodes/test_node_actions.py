@@ -114,6 +114,9 @@ def test_maintenance(client):
     assert {_field(client, name, 'maintenance_reason') for name in ('one', 'two', 'three')} == {'fan'}
     assert client.get('/v1/nodes/one')['updated_at'] == before
     assert client.get('/v1/nodes/three/history?detail=true')['history'][-1]['event'] == 'Maintenance was set: fan'
+    # Without a reason, they keep theirs.
+    assert _outcomes(_run(client, 'maintenance', nodes=['two', 'three'])) == {'two': 'unchanged', 'three': 'unchanged'}
+    assert {_field(client, name, 'maintenance_reason') for name in ('two', 'three')} == {'fan'}
     assert _outcomes(_run(client, 'unset_maintenance', nodes=['two', 'three'])) == {'two': 'done', 'three': 'done'}
     assert _outcomes(_run(client, 'unset_maintenance', where={})) == {
         'one': 'done',
@@ -176,8 +179,8 @@ def test_mixed_outcomes(app, client):
 
 @pytest.mark.parametrize('action', ['maintenance', 'manage'])
 def test_a_node_that_changes_meanwhile(app, client, monkeypatch, action):
-    """A node that is deleted after the digest was checked is refused, and the rest goes on."""
-    _make(app, client, one='enroll', two='enroll', three='enroll')
+    """A node that is deleted or changed after the digest was checked is refused, and the rest goes on."""
+    _make(app, client, one='enroll', two='enroll', three='enroll', four='enroll')
     real, begun = node_actions._carry_out, []
 
     def carry_out(context, action, expected):
@@ -185,13 +188,16 @@ def test_a_node_that_changes_meanwhile(app, client, monkeypatch, action):
             begun.append(client.ask('DELETE', '/v1/nodes/two').status_int)
             client.ask('PUT', '/v1/nodes/three/states/provision', {'target': 'manage'})
             _set(app, 'three', reservation=None)
+            client.ask('PUT', '/v1/nodes/four/maintenance', {'reason': 'fire: do not touch'})
         return real(context, action, expected)
 
     monkeypatch.setattr(node_actions, '_carry_out', carry_out)
-    report = _run(client, action, where={})
+    reason = {'reason': 'rack moves'} if action == 'maintenance' else {}
+    report = _run(client, action, where={}, **reason)
     assert begun == [204]
-    expected = {'two': 'baremetal.node.not_found'}
-    assert _errors(report) == expected | ({'three': 'baremetal.node.invalid_transition'} if action == 'manage' else {})
+    changed = 'three' if action == 'manage' else 'four'
+    assert _errors(report) == {'two': 'baremetal.node.not_found', changed: 'baremetal.node.changed'}
+    assert _field(client, 'four', 'maintenance_reason') == 'fire: do not touch'
     assert _outcomes(report)['one'] == 'done'
 
 

@@ -366,9 +366,12 @@ def test_only_nodes_that_the_caller_may_change(ask):
     assert refused.status_int == 403
     assert '2 of the 2 selected nodes' in message(refused)
     shown = _as(ask, 'owner_admin', add=['CUSTOM_B'], nodes=[NODE, RESERVED], preview=True).json
+    # They leave no name behind.
+    assert ask('owner_admin', 'GET /v1/traits/CUSTOM_B').status_int == 404
     for persona, status in (('lessee_admin', 403), ('stranger_admin', 404), ('owner_member', 403)):
         execution = _as(ask, persona, add=['CUSTOM_B'], nodes=[NODE, RESERVED], digest=shown['digest'])
         assert execution.status_int == status
+        assert ask('owner_admin', 'GET /v1/traits/CUSTOM_B').status_int == 404
     assert _as(ask, 'owner_admin', add=['CUSTOM_B'], where={}, digest=shown['digest']).json['changed'] == 2
 
 
