@@ -74,7 +74,7 @@ export const session = {
 
 /** Whether the user may see what is of the whole system, such as workers and mirrors. */
 export function isOperator() {
-  return service.strategy === 'noauth' || Boolean(session.value?.system);
+  return ['noauth', 'http_basic'].includes(service.strategy ?? '') || Boolean(session.value?.system);
 }
 
 /** @returns {Session | null} */
@@ -214,7 +214,9 @@ export function query(parameters) {
 }
 
 /** A list is longer than the caller wants. */
-export class TooMany extends Error {}
+export class TooMany extends Error {
+  message = 'The page cannot take so many. Add a filter.';
+}
 
 /**
  * Generate the pages of a list: the items of each. Throws TooMany when there are more than max.

@@ -19,7 +19,7 @@ export function Time({ at, ago = false, both = false }) {
 }
 
 /** What went wrong, and what to do about it; at: the time of the data that are shown all the same, if there are any. */
-export function Problem({ error, retry, at }) {
+export function Problem({ error, retry, at, first = '' }) {
   if (!error) return null;
   const advice = {
     403: 'Your role does not allow this. Ask an operator for access, or log in with another project.',
@@ -33,6 +33,7 @@ export function Problem({ error, retry, at }) {
     ${advice && html`<p>${advice}</p>`}
     ${at && html`<p>What you see is from <${Age} at=${at} />.</p>`}
     ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
+    ${first && error.status === 404 && html`<a class="button" href=${first}>First page</a>`}
   </div>`;
 }
 

@@ -46,7 +46,7 @@ export function Changes({ parameters }) {
         <button type="submit">Filter</button>
         <label class="check"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.target.checked)} /> Reload every 5 seconds</label>
       </form>
-      <${Problem} error=${error} retry=${reload} at=${at} />
+      <${Problem} error=${error} retry=${reload} at=${at} first=${marker && link(['changes'], filters)} />
       ${!data && loading && html`<${Busy} />`}
       ${data && !data.history.length && html`<${None} isFiltered=${FILTERS.some((name) => filters[name])} />`}
       ${data?.history.length > 0 &&

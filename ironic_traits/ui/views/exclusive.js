@@ -18,7 +18,7 @@ export function Exclusive({ flavors, onChange }) {
     <p class="muted">A node with one only matches requests that require it.</p>
     <${Problem} error=${error} retry=${reload} />
     ${!data && loading && html`<${Busy} />`}
-    <ul>${data?.traits.map((each) => html`<li key=${each.name}><${Trait} name=${each.name} /> ${plural(each.nodes, 'node')} <${Switch} name=${each.name} exclusive=${false} flavors=${flavors} onDone=${done} /></li>`)}</ul>
+    <ul>${data?.traits.map((each) => html`<li key=${each.name}><${Trait} name=${each.name} /> ${plural(each.nodes, 'node')} <${Switch} key=${JSON.stringify(flavors)} name=${each.name} exclusive=${false} flavors=${flavors} onDone=${done} /></li>`)}</ul>
     <${Another} flavors=${flavors} onDone=${done} />
   <//>`;
 }
@@ -30,7 +30,7 @@ function Another({ flavors, onDone }) {
     onDone();
   };
   return html`<label>Another trait <input class="mono" value=${name} onInput=${(event) => setName(event.target.value.trim())} /></label>
-    ${name && html`<${Switch} key=${name} name=${name} exclusive=${true} flavors=${flavors} onDone=${done} />`}`;
+    ${name && html`<${Switch} key=${name + JSON.stringify(flavors)} name=${name} exclusive=${true} flavors=${flavors} onDone=${done} />`}`;
 }
 
 /** A button that shows what changes for the flavors (if there are any), and one that makes the change. */
@@ -41,7 +41,7 @@ function Switch({ name, exclusive, flavors, onDone }) {
     await request('PATCH', path, { exclusive });
     onDone();
   });
-  const ask = flavors?.length && !shown.result;
+  const ask = Boolean(flavors?.length) && !shown.result;
   return html`${ask && html`<button type="button" disabled=${shown.running} onClick=${preview} aria-label=${`Preview ${name}`}>Preview</button>`}
     ${shown.result && html`<div class="note" role="status">${shown.result.flavors.length
       ? shown.result.flavors.map((each) => html`<p><strong>${each.name}</strong> matches ${plural(each.now, 'node')} now, and ${number(each.then)} then.</p>`)

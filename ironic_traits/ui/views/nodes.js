@@ -3,7 +3,7 @@ import { TooMany, get, pages, query, warnings } from '../api.js';
 import { useAction, useCancel, useData } from '../data.js';
 import { ListFile, curl, number, plural, quote, text } from '../format.js';
 import { html } from '../html.js';
-import { all, go, link } from '../router.js';
+import { PAGE_PARAMETERS, all, go, link } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { ROWS, store, stored } from '../stored.js';
@@ -75,7 +75,7 @@ export function Nodes({ parameters }) {
         </div>
         ${bulk && html`<${Bulk} ...${bulk} onDone=${retry} onClose=${() => setBulk(null)} />`}
         <${Chips} parameters=${parameters} />
-        <${Problem} error=${state.error} retry=${retry} at=${state.at} />
+        <${Problem} error=${state.error} retry=${retry} at=${state.at} first=${PAGE_PARAMETERS.some((name) => parameters.get(name)) && link(['nodes'], changed(parameters, {}))} />
         ${!state.data && state.loading && html`<${Busy} />`}
         ${state.data && html`<${Table} ...${{ list: state.data, columns, parameters, loading: state.loading, chosen, onChoose: setChosen, onCreate: retry }} />`}
         ${state.data && html`<${NodePager} parameters=${parameters} list=${state.data} total=${total} isStale=${state.isStale} />`}

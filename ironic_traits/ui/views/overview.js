@@ -19,6 +19,8 @@ const MAX_FAILURES = 100;
 /** How many entries are shown, and how many traits of each. */
 const SHOWN = 6;
 const FEW = 3;
+/** Statuses of what the user may not see, or the service does not have. */
+const HIDDEN = [403, 404];
 
 export function Overview() {
   const turn = useTurns();
@@ -33,7 +35,7 @@ export function Overview() {
     <${Problem} error=${facets.error} retry=${facets.reload} at=${facets.at} />
     <div class="columns">
       <div class="stack">
-        <${Waiting} facets=${facets.data} capacity=${capacity.data} turn=${turn} />
+        <${Waiting} facets=${facets.data} capacity=${capacity} turn=${turn} />
         <${Card} title="Nodes by class">
           <${Problem} error=${capacity.error} retry=${capacity.reload} at=${capacity.at} />
           ${capacity.data ? html`<${Bars} flavors=${capacity.data.flavors} areClasses />` : !capacity.error && html`<${Busy}>Counting …<//>`}
@@ -87,6 +89,7 @@ function Waiting({ facets, capacity, turn }) {
   const mirrors = useData(isOperator() ? '/v1/mirrors' : null, (signal) => get('/v1/mirrors', { signal }), turn);
   const promises = useData('promises', (signal) => get('/v1/capacity_reservations', { signal }), turn);
   if (!facets) return html`<${Card} title="Waits for a person"><${Busy} /><//>`;
+  const others = [mirrors, promises].filter(({ error }) => !HIDDEN.includes(error?.status));
   const lines = [
     ...facets.facets.provision_state
       .filter(({ value }) => /failed$|^error$/.test(value ?? ''))
@@ -94,16 +97,18 @@ function Waiting({ facets, capacity, turn }) {
     ...facets.facets.maintenance
       .filter(({ value }) => value === true)
       .map(({ nodes }) => [plural(nodes, 'node'), 'in maintenance', link(['nodes'], { maintenance: 'true' })]),
-    [(capacity?.flavors ?? []).reduce((sum, { unavailable }) => sum + (unavailable.expectation ?? 0), 0), 'free but for a rule that expects something else', '#/capacity'],
+    [(capacity.data?.flavors ?? []).reduce((sum, { unavailable }) => sum + (unavailable.expectation ?? 0), 0), 'free but for a rule that expects something else', '#/capacity'],
     ...(promises.data?.capacity_reservations ?? [])
       .filter(({ short }) => short)
       .map(({ name, short }) => [plural(short, 'node'), `missing for capacity reservation ${name}`, '#/capacity']),
     ...(mirrors.data?.mirrors ?? []).flatMap(problemsOf),
   ].filter(([count]) => count);
+  const isComplete = [capacity, ...others].every(({ data, loading }) => data || !loading);
   return html`<${Card} title="Waits for a person">
+    ${others.map(({ error, reload, at }) => html`<${Problem} error=${error} retry=${reload} at=${at} />`)}
     ${lines.length
       ? html`<ul class="waiting">${lines.map(([count, words, target]) => html`<li><a href=${target}><b>${typeof count === 'number' ? plural(count, 'node') : count}</b> ${words}</a></li>`)}</ul>`
-      : html`<p class="muted">Nothing.</p>`}
+      : !isComplete ? html`<${Busy} />` : [capacity, ...others].every(({ error }) => !error) && html`<p class="muted">Nothing.</p>`}
   <//>`;
 }
 
@@ -142,9 +147,10 @@ function Failures({ failures }) {
 
 /** The first entries of a history. */
 function Entries({ state, none }) {
-  if (!state.data) return state.error ? html`<${Problem} error=${state.error} retry=${state.reload} />` : html`<${Busy} />`;
+  const problem = html`<${Problem} error=${state.error} retry=${state.reload} at=${state.at} />`;
+  if (!state.data) return state.error ? problem : html`<${Busy} />`;
   const entries = state.data.history.slice(0, SHOWN);
-  return html`
+  return html`${problem}
     ${!entries.length && none && html`<p class="muted">${none}</p>`}
     <ul class="entries">${entries.map(
       (entry) => html`<li key=${entry.uuid}>
@@ -156,11 +162,12 @@ function Entries({ state, none }) {
 
 /** The hosts with workers. Only users of the system may see them. */
 function Workers({ turn }) {
-  const { data } = useData(isOperator() ? 'conductors' : null, (signal) => get('/v1/conductors', { signal }), turn);
-  if (!data) return null;
+  const { data, error, reload, at } = useData(isOperator() ? 'conductors' : null, (signal) => get('/v1/conductors', { signal }), turn);
+  if ((!data && !error) || HIDDEN.includes(error?.status)) return null;
   return html`<${Card} title="Workers">
-    ${!data.conductors.length && html`<p class="note warn">There is no worker: nothing executes the verbs.</p>`}
-    <ul class="entries">${data.conductors.map(
+    <${Problem} error=${error} retry=${reload} at=${at} />
+    ${data?.conductors.length === 0 && html`<p class="note warn">There is no worker: nothing executes the verbs.</p>`}
+    <ul class="entries">${data?.conductors.map(
       ({ hostname, conductor_group: group, alive }) => html`<li><span class="state ${alive ? 'good' : 'bad'}">${alive ? 'alive' : 'silent'}</span> ${hostname} ${group && html`<span class="muted">group ${group}</span>`}</li>`,
     )}</ul>
   <//>`;

@@ -4,7 +4,7 @@ import { useAction, useData } from '../data.js';
 import { curl, plural } from '../format.js';
 import { fieldsOf, useFields } from '../forms.js';
 import { html } from '../html.js';
-import { go } from '../router.js';
+import { go, link } from '../router.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy, Command, Confirm, Empty, NodeLink, Pager, Problem, Time } from '../widgets.js';
 
@@ -39,7 +39,7 @@ export function Reservations({ parameters }) {
       </form>
     </div>
     <section class="card" aria-label="Reservations">
-      <${Problem} error=${error} retry=${reload} />
+      <${Problem} error=${error} retry=${reload} first=${marker && link(['reservations'], { search: sought })} />
       <${Problem} error=${state.error} />
       ${!data && loading && html`<${Busy} />`}
       ${data && !data.reservations.length && html`<${Empty} title=${sought ? 'No reservation matches.' : 'Nothing is reserved.'}>

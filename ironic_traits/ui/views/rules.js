@@ -157,20 +157,25 @@ function added(counts, others) {
 
 function Preview({ onCreate }) {
   const form = useRef(null);
-  const [creation, created, forget] = useAction(() => create(draftOf(new FormData(form.current)), onCreate));
   const [progress, setProgress] = useState(null);
   const { begin, cancel } = useCancel();
-  const [run, state, reset] = useAction((values) => {
+  const [run, state, reset] = useAction(async (values) => {
     setProgress(null);
-    return previewOf(bodyOf(values), begin(), setProgress);
+    return { draft: draftOf(values), preview: await previewOf(bodyOf(values), begin(), setProgress) };
   });
+  // What is created is what was previewed, once.
+  const [creation, created, forget] = useAction((draft) => create(draft, onCreate).finally(reset));
   const stop = () => {
     cancel();
     reset();
   };
+  const change = () => {
+    stop();
+    forget();
+  };
   const write = (rule) => {
     form.current.elements.rules.value = JSON.stringify(rule, null, 2);
-    forget();
+    change();
   };
   const submit = (event) => {
     event.preventDefault();
@@ -178,13 +183,13 @@ function Preview({ onCreate }) {
     run(new FormData(event.target));
   };
   return html`<${Card} title="Preview">
-    <form class="request" ref=${form} onSubmit=${submit} onInput=${forget}>
+    <form class="request" ref=${form} onSubmit=${submit} onInput=${change}>
       <${NewRule} onWrite=${write} />
       <label>Draft of a rule, or a list of rules <textarea name="rules" rows="10" spellcheck=${false} defaultValue=${DRAFT} aria-describedby="draft-help"></textarea></label>
       <p id="draft-help" class="muted">JSON. It replaces the rule of the same name. Without a draft, the rules in force run. Nothing is written.</p>
       <label>Nodes <input name="nodes" placeholder="names or uuids; empty: all nodes" /></label>
       <div class="buttons">
-        ${state.result && html`<button type="button" disabled=${created.running} onClick=${creation}>Create</button>`}
+        ${state.result && html`<button type="button" disabled=${created.running} onClick=${() => creation(state.result.draft)}>Create</button>`}
         <button type="submit" class="primary" disabled=${state.running}>${state.running ? 'Running …' : 'Preview'}</button>
       </div>
     </form>
@@ -194,7 +199,7 @@ function Preview({ onCreate }) {
     ${state.running &&
     html`<${Busy}>${progress ? `The rules have run for ${number(progress.totals.nodes)} of ${plural(progress.selected - progress.without_data, 'node')} …` : 'The rules run over the stored data …'}<//>
       <div class="buttons"><button type="button" onClick=${stop}>Cancel</button></div>`}
-    ${state.result && html`<${Result} result=${state.result} />`}
+    ${state.result && html`<${Result} result=${state.result.preview} />`}
   <//>`;
 }
 

@@ -148,7 +148,7 @@ function Answer({ body, parameters }) {
     ${(nodes.length > 0 || hasReserved) && html`<${Reserve} body=${body} canReserve=${nodes.length > 0} onDone=${reserved} />`}
     <${Card} title="The same with a command">
       <${Command} label="curl">${curl('/v1/matches', { method: 'POST', body: { ...body, explain: true } })}<//>
-      ${hasCommands && !body.topology && html`<${Command} label="Placement">${curl(`/placement/allocation_candidates?${merged.placement_query}`, { placement: true })}<//>`}
+      ${hasCommands && !body.topology && merged.resource_class && html`<${Command} label="Placement">${curl(`/placement/allocation_candidates?${merged.placement_query}`, { placement: true })}<//>`}
       ${hasCommands && topologyOptions(body) && html`<${Command} label="baremetal">${baremetal(merged)}<//>`}
     <//>`;
 }
@@ -156,7 +156,7 @@ function Answer({ body, parameters }) {
 function baremetal(merged) {
   const list = (option, names) => (names.length ? [option, ...names] : []);
   return ['baremetal', 'match', ...list('--trait', merged.required), ...list('--not-trait', merged.forbidden),
-    ...(merged.required_any.length === 1 ? list('--trait-any', merged.required_any[0]) : []),
+    ...merged.required_any.flatMap((names) => ['--trait-any', ...names]),
     ...(merged.resource_class ? ['--resource-class', quote(merged.resource_class)] : []), ...(topologyOptions(merged) ?? []), '--explain'].join(' ');
 }
 

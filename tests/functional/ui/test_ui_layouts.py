@@ -111,11 +111,21 @@ def test_a_rule_is_created(browser, look_around):
         draft.fill('{"name": "layout", "actions": [{"op": "add-trait", "args": {"name": "CUSTOM_LAYOUT"}}]}')
         expect(page.get_by_role('button', name='Create')).to_have_count(0)
         page.get_by_role('button', name='Preview').click()
+        expect(page.get_by_role('button', name='Create')).to_be_visible()
+        # What has changed since the preview is not created.
+        text = draft.input_value()
+        draft.fill(text.replace('LAYOUT', 'NOT_PREVIEWED'))
+        expect(page.get_by_role('button', name='Create')).to_have_count(0)
+        draft.fill(text)
+        page.get_by_role('button', name='Preview').click()
         page.get_by_role('button', name='Create').click()
         expect(page.get_by_role('status').filter(has_text='Created: layout')).to_be_visible()
+        # A second click would create it twice.
+        expect(page.get_by_role('button', name='Create')).to_have_count(0)
         expect(page.get_by_role('heading', name='layout')).to_be_visible()
         opened.check_accessibility()
         opened.expected = ['409']
+        page.get_by_role('button', name='Preview').click()
         page.get_by_role('button', name='Create').click()
         expect(page.get_by_role('alert')).to_contain_text('layout already exists')
     headers = {'X-OpenStack-Ironic-API-Version': '1.115'}

@@ -6,6 +6,7 @@ import json
 import re
 import urllib.parse
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.functional.ui.test_ui_views import uuid_of
@@ -239,6 +240,24 @@ def test_pages(tab):
     page.get_by_role('link', name='Previous page').click()
     expect(page.locator('tbody tr')).to_have_count(20)
     assert names(page) == everything[:20]
+
+
+@pytest.mark.parametrize(
+    ('place', 'first'),
+    [
+        ('nodes?search=rack&limit=20', 'nodes?search=rack&limit=20'),
+        ('changes?event_type=trait', 'changes?event_type=trait'),
+        ('reservations?search=rack1-1', 'reservations?search=rack1-1'),
+    ],
+)
+def test_a_page_that_begins_after_what_is_deleted(tab, place, first):
+    """There is a way to the first page."""
+    tab.expected = ['404']
+    page = tab.open(f'#/{place}&marker=00000000-0000-4000-8000-00000000dead')
+    expect(page.get_by_role('alert')).to_contain_text('could not be found')
+    page.get_by_role('link', name='First page').click()
+    expect(page.get_by_role('alert')).to_have_count(0)
+    assert page.url.endswith(f'#/{first}')
 
 
 def test_html_in_names_does_nothing(tab):

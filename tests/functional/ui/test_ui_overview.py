@@ -187,6 +187,34 @@ def test_the_age_of_what_is_shown(timed):
     timed.check_accessibility()
 
 
+def test_parts_that_fail_later(timed):
+    """No part shows old figures as those of now."""
+    timed.expected = ['503']
+    timed.page.clock.install()
+    page = timed.open('#/overview')
+    titles = ('Failures', 'Changes of the last hour', 'Workers', 'Waits for a person')
+    cards = [page.get_by_role('region', name=name, exact=True) for name in titles]
+    for card in cards:
+        expect(card.get_by_role('alert')).to_have_count(0)
+    expect(cards[-1]).not_to_contain_text('Loading')
+    timed.stop_clock()
+    for path in ('history?*', 'conductors', 'capacity_reservations'):
+        page.route(f'**/v1/{path}', lambda route: route.fulfill(status=503, body='{}'))
+    page.clock.run_for(30000)
+    for card in cards:
+        expect(card.get_by_role('alert')).to_contain_text('What you see is from')
+
+
+def test_what_waits_is_not_known(tab):
+    """Without all answers, the page does not say that nothing waits."""
+    tab.expected = ['503']
+    tab.page.route('**/v1/capacity_reservations', lambda route: route.fulfill(status=503, body='{}'))
+    page = tab.open('#/overview')
+    card = page.get_by_role('region', name='Waits for a person')
+    expect(card.get_by_role('alert')).to_contain_text('status 503')
+    expect(card).not_to_contain_text('Nothing.')
+
+
 def test_a_view_that_does_not_exist(tab):
     page = tab.open('#/nosuchview')
     expect(page.get_by_text('There is no such view.')).to_be_visible()

@@ -47,6 +47,17 @@ def look_around(service):
     return service.base
 
 
+def test_the_commands_of_two_groups(tab):
+    """The command has both, and without a class there is no query of Placement, which wants resources."""
+    page = tab.open('#/why?one_of=CUSTOM_TIER_1,CUSTOM_TIER_2&one_of_2=CUSTOM_NIC_100G,CUSTOM_NIC_25G')
+    command = page.locator('.command', has_text='baremetal match')
+    options = '--trait-any CUSTOM_TIER_1 CUSTOM_TIER_2 --trait-any CUSTOM_NIC_100G CUSTOM_NIC_25G'
+    expect(command).to_contain_text(f'baremetal match {options} --explain')
+    expect(page.locator('.command', has_text='allocation_candidates')).to_have_count(0)
+    page = tab.open('#/why?one_of=CUSTOM_TIER_1&resource_class=gold')
+    expect(page.locator('.command', has_text='allocation_candidates')).to_have_count(1)
+
+
 def test_a_flavor_and_an_image_are_picked(tab):
     page = tab.open('#/why')
     name = page.get_by_label('Flavor of nova')
