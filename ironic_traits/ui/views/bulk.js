@@ -4,7 +4,7 @@ import { useAction, useCancel } from '../data.js';
 import { ListFile, number, plural } from '../format.js';
 import { html } from '../html.js';
 import { TraitInput, namesIn } from '../trait_input.js';
-import { useState } from '../vendor/hooks.js';
+import { useEffect, useState } from '../vendor/hooks.js';
 import { Card, NodeLink, Problem } from '../widgets.js';
 
 /** The changes: {action: label}. */
@@ -106,6 +106,7 @@ export function Bulk({ nodes, filters, total, onDone, onClose }) {
       onDone();
     }
   });
+  useEffect(() => (applied.running ? askBeforeLeaving() : undefined), [applied.running]);
   const change = () => {
     forget();
     reset();
@@ -136,6 +137,16 @@ export function Bulk({ nodes, filters, total, onDone, onClose }) {
     <${Problem} error=${applied.error} />
     ${report && !isBusy && html`<${Report} ...${report} />`}
   <//>`;
+}
+
+/** Ask before the view is left: the change would stop. Returns the end of this. */
+function askBeforeLeaving() {
+  const ask = (event) => {
+    if (event.type !== 'click' || (event.target.closest('a[href^="#"]') && !confirm('The change stops, and its report is lost. Leave?'))) event.preventDefault();
+  };
+  const each = (change) => ['click', 'beforeunload'].forEach((name) => change(name, ask, true));
+  each(addEventListener);
+  return () => each(removeEventListener);
 }
 
 /** Return the uuids of the nodes that filters select. Throws TooMany. */

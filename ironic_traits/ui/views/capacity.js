@@ -6,11 +6,10 @@ import { FieldError, fieldsOf, inField, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
-import { Busy, Card, Command, Empty, Problem } from '../widgets.js';
+import { Busy, Card, Command, Empty, Problem, Time } from '../widgets.js';
 import { Drift, Firmware } from './drift.js';
 import { Exclusive } from './exclusive.js';
 import { NovaFlavor, Wrong, marks } from './fields.js';
-import { Promises } from './promises.js';
 import { listOf } from './requests.js';
 
 /** The fields of the form, as they are in the URL. (An input named "remove" would hide the method of its form.) */
@@ -183,4 +182,31 @@ function Linked({ count, filters }) {
 function Difference({ value }) {
   if (!value) return null;
   return html` <span class="difference ${value > 0 ? 'more' : 'less'}">${value > 0 ? '+' : '−'}${number(Math.abs(value))}</span>`;
+}
+
+/** The first capacity reservations. */
+const PROMISES = '/v1/capacity_reservations?sort_key=name';
+const NUMBERS = { count: 'Nodes', used: 'Used', left: 'Left', short: 'Short' };
+
+/** The capacity reservations, if there are any. */
+function Promises() {
+  const { data } = useData(PROMISES, (signal) => get(PROMISES, { signal }));
+  const promises = data?.capacity_reservations ?? [];
+  if (!promises.length) return null;
+  return html`<${Card} title="Capacity reservations">
+    <p class="muted">Nodes that are promised to projects. Claims of others cannot take those that are left.</p>
+    ${promises.some(({ short }) => short) && html`<p class="note warn">Too few nodes are free for some of them, because nodes have changed.</p>`}
+    <div class="scroll" tabindex="0" role="region" aria-label="Table of capacity reservations"><table class="labelled">
+      <thead><tr><th scope="col">Name</th><th scope="col">Project</th>${Object.values(NUMBERS).map((label) => html`<th scope="col" class="number">${label}</th>`)}<th scope="col">Until</th></tr></thead>
+      <tbody>${promises.map(
+        (each) => html`<tr key=${each.uuid}>
+          <td class="name">${each.name}</td>
+          <td>${each.project}</td>
+          ${Object.entries(NUMBERS).map(([name, label]) => html`<td class="number" data-label=${label}>${name === 'short' && each.short ? html`<span class="state bad">${number(each.short)}</span>` : number(each[name])}</td>`)}
+          <td>${each.expires_at ? html`<${Time} at=${each.expires_at} />` : 'it is deleted'}</td>
+        </tr>`,
+      )}</tbody>
+    </table></div>
+    ${data.next && html`<p class="muted">These are the first ones. To see all: <span class="mono">baremetal capacity reservation list</span></p>`}
+  <//>`;
 }

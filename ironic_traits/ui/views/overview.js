@@ -19,7 +19,7 @@ const MAX_FAILURES = 100;
 /** How many entries are shown, and how many traits of each. */
 const SHOWN = 6;
 const FEW = 3;
-/** Statuses of what the user may not see, or the service does not have. */
+/** Statuses of what the user may not see. */
 const HIDDEN = [403, 404];
 
 export function Overview() {

@@ -115,6 +115,26 @@ def test_maintenance_and_a_transition(tab, own):
         ask(own, 'DELETE', f'/v1/nodes/{name}/maintenance')
 
 
+def test_the_view_is_left_during_a_change(tab, own):
+    """The page asks first: the change would stop, and nobody would know how far it came."""
+    page, held, asked = tab.open(), [], []
+    card = choose(page, 'rack3-6', 'rack3-7')
+    card.get_by_role('combobox', name='Add', exact=True).fill('CUSTOM_LEFT')
+    card.get_by_role('button', name='Preview').click()
+    page.route('**/v1/traits/edits', lambda route: held.append(route))
+    card.get_by_role('button', name='Apply').click()
+    expect(card.get_by_role('button', name='Stop')).to_be_visible()
+    page.once('dialog', lambda dialog: asked.append(dialog.message) or dialog.dismiss())
+    page.get_by_role('link', name='Racks', exact=True).click()
+    assert 'its report is lost' in asked[0]
+    held[0].continue_()
+    expect(card.get_by_role('status')).to_have_text('2 nodes changed')
+    # After that, nobody is asked.
+    page.get_by_role('link', name='Racks', exact=True).click()
+    expect(page.get_by_role('heading', name='Racks')).to_be_visible()
+    assert with_trait(own, 'CUSTOM_LEFT') == {'rack3-6', 'rack3-7'}
+
+
 def test_a_change_after_the_preview(tab, own):
     """The page says so, and nothing changes."""
     tab.expected = ['409']
