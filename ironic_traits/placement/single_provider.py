@@ -92,14 +92,15 @@ _LOCK = prepared(
     .order_by(tables.resource_providers.c.id)
     .with_for_update()
 )
-_LOCK_SETTLED = _LOCK.where(sa.or_(tables.resource_providers.c.node_id.is_(None), ~_EXPIRED))
+_SETTLED = sa.or_(tables.resource_providers.c.node_id.is_(None), ~_EXPIRED)
+_LOCK_SETTLED = _LOCK.where(_SETTLED)
 # Others may refer to the rows of the nodes meanwhile.
 _UNLOCKED_NODES = prepared(
     sa.select(tables.nodes.c.uuid)
     .where(tables.nodes.c.uuid.in_(sa.bindparam('uuids')))
     .with_for_update(key_share=True, skip_locked=True)
 )
-_UNLOCKED = prepared(sa.select(tables.resource_providers).where(_SAME).with_for_update(skip_locked=True))
+_UNLOCKED = prepared(sa.select(tables.resource_providers).where(_SAME, _SETTLED).with_for_update(skip_locked=True))
 _BUMP = (
     sa.update(tables.resource_providers)
     .where(
@@ -170,7 +171,8 @@ def take_all(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Ro
 def take_unlocked(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Row]:
     """Lock the providers, and the nodes of nodes' providers, that no other transaction has locked.
 
-    It waits for no lock. Nothing is settled or recorded yet: ``take_all`` does that.
+    It waits for no lock. Nothing is recorded yet: ``take_all`` does that. A provider whose node has an expired
+    reservation is left out: the reservation must be locked first.
 
     :returns: {uuid: row} of these providers.
     """

@@ -12,7 +12,7 @@ from tests.support.client import Client
 from tests.support.combined_requests import sender
 from tests.support.concurrency import wait_until
 from tests.support.providers import GOLD, golden, provider
-from tests.support.reservations import instance
+from tests.support.reservations import expire, instance, reserve
 from tests.support.service import database
 
 
@@ -141,6 +141,18 @@ def test_a_node_that_is_locked(client, together, database_kind, database_url):
             assert not sent.done()
             connection.rollback()
             assert [response.status_int for response in sent.result(60)] == [204] * 5
+
+
+def test_a_node_whose_reservation_has_expired(app, client, together):
+    """Its lock comes after that of the reservation, so it goes alone. The others do not."""
+    nodes = [golden(client) for _ in range(4)]
+    assert reserve(client, 90, [nodes[2]], expires_at='2030-01-01T00:00:00+00:00').status_int == 201
+    before = provider(client, nodes[2])[0]
+    expire(app)
+    responses = together([_demand(node, number) for number, node in enumerate(nodes)])
+    assert [response.status_int for response in responses] == [204] * 4
+    assert _consumers(client, nodes[2]) == {instance(2)}
+    assert provider(client, nodes[2])[0] > before
 
 
 def test_only_new_consumers_of_one_provider(app, client, monkeypatch):
