@@ -36,10 +36,10 @@ def _reserve(base, node, consumer):
         return ask(base, 'POST', '/v1/reservations', body, headers)[0]
 
 
-def _lock_provider(connection, node, consumer):
-    """Let an allocation of a node wait. Its transaction has written to the node by then."""
-    same = tables.resource_providers.c.uuid == node
-    connection.execute(sa.select(tables.resource_providers.c.id).where(same).with_for_update())
+def _lock_consumer(connection, node, consumer):
+    """Let an allocation for a consumer wait. Its transaction has written to the node by then."""
+    row = {'uuid': consumer, 'project_id': 'other', 'user_id': 'other', 'generation': 0}
+    connection.execute(sa.insert(tables.consumers).values(created_at=sa.func.now(), updated_at=sa.func.now(), **row))
 
 
 def _lock_instance(connection, node, consumer):
@@ -67,7 +67,7 @@ def _holders(client):
 
 
 @pytest.mark.parametrize(
-    ('send', 'lock'), [(_allocate, _lock_provider), (_reserve, _lock_instance)], ids=['allocations', 'reservations']
+    ('send', 'lock'), [(_allocate, _lock_consumer), (_reserve, _lock_instance)], ids=['allocations', 'reservations']
 )
 def test_killed_in_the_middle(app, client, send, lock):
     url = app.service.database.url
