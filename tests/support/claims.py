@@ -191,10 +191,12 @@ def take_there(ironic, nodes, theirs, stop):
             time.sleep(random.random())
             if random.random() < 0.7:
                 assert _instance(ironic, node) == instance
+                # Before the node is free: after that, another thread may take it, and write its own entry.
+                del theirs[node]
                 with contextlib.suppress(RuntimeError, OSError):
                     ironic.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'remove', 'path': '/instance_uuid'}])
-                if _instance(ironic, node) != instance:
-                    del theirs[node]
+                if _instance(ironic, node) == instance:
+                    theirs[node] = instance
         time.sleep(0.1)
 
 
