@@ -99,7 +99,7 @@ def test_traits_are_read_once(client, exclusive_traits):
 
 
 @pytest.mark.parametrize('limit', [None, 1001])
-def test_large_queries_do_not_fill_the_cache(client, app, limit):
+def test_large_queries_do_not_fill_the_cache(client, exclusive_traits, limit):
     node = golden(client)
     put(client, node, 'CUSTOM_A')
     assert candidates(client, limit) == {node: ['CUSTOM_A']}
