@@ -101,8 +101,7 @@ export function Command({ label, children }) {
   </div>`;
 }
 
-/** A button that copies a text; shown: the ref of an element with the text, if there is one. */
-/** @param {any} props */
+/** @param {any} props A button that copies a text; shown: the ref of an element with the text, if there is one. */
 export function CopyButton({ text, label, shown, children }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {

@@ -153,7 +153,7 @@ def with_defaults(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checked(context: Context, uuid: str, name: str, document: dict[str, Any]) -> dict[str, Any]:
-    """Return the same, as ``with_defaults`` does.
+    """Return what ``with_defaults`` returns, after a check.
 
     :raises failures.InvalidInventory: the reserved amount leaves too little capacity.
     """
