@@ -58,7 +58,7 @@ function App() {
 }
 
 function Shell({ strategy }) {
-  const { path, parameters } = usePlace();
+  const { hash, path, parameters } = usePlace();
   const name = path[0] ?? 'overview';
   const [label, Listed] = Object.hasOwn(VIEWS, name) ? VIEWS[name] : ['No such view', NoView];
   const main = useRef(null);
@@ -94,7 +94,7 @@ function Shell({ strategy }) {
       </div>
     </header>
     <main ref=${main} tabindex="-1">
-      <${Guard} place=${location.hash}>
+      <${Guard} place=${hash}>
         <${View} key=${name + (path[1] ?? '')} ident=${path[1]} parameters=${parameters} />
       <//>
     </main>`;

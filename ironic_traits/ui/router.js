@@ -10,10 +10,14 @@ export const PAGE_PARAMETERS = ['marker', 'before', 'end', 'from'];
 /** The event of the window when the user goes to the present place: what it shows is loaded again. */
 export const AGAIN = 'ironic-traits.again';
 
-/** Return where the page is: {path: [segment, …], parameters: URLSearchParams}. */
-export function place() {
-  const [path, ...search] = location.hash.replace(/^#\/?/, '').split('?');
-  return { path: path.split('/').filter(Boolean).map(decoded), parameters: new URLSearchParams(search.join('?')) };
+/**
+ * Return where a URL leads to: {hash, path: [segment, …], parameters: URLSearchParams}.
+ *
+ * @param {{hash: string}} url by default that of the page.
+ */
+export function place({ hash } = location) {
+  const [path, ...search] = hash.replace(/^#\/?/, '').split('?');
+  return { hash, path: path.split('/').filter(Boolean).map(decoded), parameters: new URLSearchParams(search.join('?')) };
 }
 
 /**
@@ -50,11 +54,12 @@ export function usePlace() {
   const [current, setCurrent] = useState(place);
   // Not useEffect, which runs later: a change of the place before it would be lost.
   useLayoutEffect(() => {
-    const update = () => setCurrent(place());
+    // Not the present place, which is already the next one after a quick "back": a form would keep what was entered.
+    const update = (/** @type {HashChangeEvent} */ event) => setCurrent(place(new URL(event.newURL)));
     addEventListener('hashchange', update);
     return () => removeEventListener('hashchange', update);
   }, []);
-  if (current.path.length === 1) visited[current.path[0]] = location.hash;
+  if (current.path.length === 1) visited[current.path[0]] = current.hash;
   return current;
 }
 

@@ -31,7 +31,7 @@ Object.assign(globalThis, {
     },
     set hash(value) {
       this.url.hash = value;
-      dispatchEvent(new Event('hashchange'));
+      dispatchEvent(Object.assign(new Event('hashchange'), { newURL: this.href }));
     },
     replace(value) {
       this.hash = value;

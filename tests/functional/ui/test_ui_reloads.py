@@ -94,6 +94,23 @@ def test_a_form_that_is_submitted_again(tab, place, field, value, button):
     expect(page.get_by_label(field, exact=True)).to_have_value(value)
 
 
+def test_back_before_the_page_shows_a_new_place(tab):
+    """Both places are shown, one after the other. So the form has what the URL has."""
+    page = tab.open('#/why?required=CUSTOM_RACK_1')
+    page.wait_for_load_state('networkidle')
+    required = page.get_by_label('Required traits', exact=True)
+    required.fill('CUSTOM_RACK_2')
+    # The page cannot do anything else until the browser has gone back.
+    page.get_by_role('button', name='Ask', exact=True).evaluate(
+        """button => {
+          button.click();
+          history.back();
+          for (const start = performance.now(); performance.now() < start + 300; );
+        }"""
+    )
+    expect(required).to_have_value('CUSTOM_RACK_1')
+
+
 def test_changes_are_polled(browser, look_around):
     """A poll waits for the one before it. The table stays when one fails."""
     with browsers.tab(browser, look_around) as timed:
