@@ -229,6 +229,7 @@ NODES = Resource(
         Filter(Argument.SOURCE, ADDED, 'trait_source', in_requests=False),
         Filter(Argument.BOOLEAN, ADDED, 'eligible', in_requests=False, words=('can be reserved', 'cannot be reserved')),
         Filter(Argument.BOOLEAN, ADDED, 'reserved', in_requests=False, words=('reserved', 'not reserved')),
+        Filter(Argument.BOOLEAN, ADDED, 'held', in_requests=False, words=('held', 'not held')),
         Filter(Argument.OPTIONAL_FIELDS, ADDED, 'without', in_requests=False),
         Filter(Argument.LONG_TEXT, 51, 'description_contains'),
         Filter(Argument.LONG_TEXT, ADDED, 'search', in_requests=False),

@@ -57,6 +57,7 @@ CapacityBody = type(
         'without': [types.TEXT],
         'with': [types.OBJECT],
         'by': [types.TEXT],
+        'include_exclusive': types.BOOLEAN,
     },
 )
 
@@ -103,6 +104,8 @@ class CapacityController(Resource):
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         flavors, sentences = read_flavors(context, grant, fields)
+        if fields.get('include_exclusive'):
+            flavors = [each._replace(node_request=each.node_request.with_exclusive()) for each in flavors]
         counted = capacity.count(context, grant, flavors, _what_if(context, fields), _by(fields))
         return {
             'flavors': [_show(each) for each in counted.flavors],

@@ -132,9 +132,8 @@ class ReservationsController(Resource):
         node_request = match_types.read_request(context, grant, body, _idents(context, body))
         if body.capacity_reservation:
             # Its own request decides about exclusive traits.
-            request = node_request.request.without_exclusive(frozenset())
             uuid = capacity_reservations.uuid_to_use(context, body.capacity_reservation)
-            node_request = dataclasses.replace(node_request, request=request, capacity_reservation=uuid)
+            node_request = dataclasses.replace(node_request.with_exclusive(), capacity_reservation=uuid)
         sentences = match_types.warnings(context, node_request)
         rows, new = holder(context.conf).reserve(context, instances, node_request, _expiry(body))
         status = 201 if new else 200

@@ -27,6 +27,9 @@ EXPIRED = tables.reservations.c.expires_at <= statement_clock()
 OF_NODE = sa.and_(tables.reservations.c.node_uuid == tables.nodes.c.uuid, LIVE)
 #: Condition on nodes: the node has a live reservation.
 RESERVED = sa.exists().where(OF_NODE).correlate(tables.nodes)
+#: Condition on nodes: the node has an instance, is reserved, or is allocated in Placement.
+HELD = sa.or_(tables.nodes.c.instance_uuid.is_not(None), RESERVED, node_consumers.ALLOCATED)
+NOT_HELD = sa.and_(tables.nodes.c.instance_uuid.is_(None), no_row(RESERVED), no_row(node_consumers.ALLOCATED))
 
 #: Why a node cannot be reserved: {'reason': …, 'message': …, …}.
 Refusal = dict[str, Any]

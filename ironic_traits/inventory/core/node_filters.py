@@ -125,6 +125,7 @@ CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     'eligible': lambda value: eligibility.ELIGIBLE if value else ~eligibility.ELIGIBLE,
     # Few nodes are reserved. To find these, all reservations are read once. To find others, one is read for each node.
     'reserved': lambda value: tables.nodes.c.uuid.in_(_RESERVED) if value else no_row(eligibility.RESERVED),
+    'held': lambda value: eligibility.HELD if value else eligibility.NOT_HELD,
     # '' for the nodes that are not mirrored.
     'origin': lambda cloud: tables.nodes.c.origin == cloud if cloud else origins.OWN,
     'shard': tables.nodes.c.shard.in_,

@@ -18,8 +18,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.prepared import prepared
-from ironic_traits.inventory.core import node_consumers
-from ironic_traits.inventory.core.eligibility import ELIGIBLE, RESERVED
+from ironic_traits.inventory.core.eligibility import ELIGIBLE, HELD
 from ironic_traits.inventory.holds import promise_estimates
 from ironic_traits.inventory.holds.promised_nodes import LIVE, NEWEST, PromisedNodes, read
 from ironic_traits.matching import promises
@@ -298,10 +297,9 @@ def check_moved(connection: sa.Connection, nodes: Mapping[int, str]) -> None:
             raise failures.CapacityPromised([])
 
 
-_HELD = sa.or_(tables.nodes.c.instance_uuid.is_not(None), RESERVED, node_consumers.ALLOCATED)
 _FORGET_UNHELD = sa.delete(_USES).where(
     _USES.c.node_id == sa.bindparam('node_id'),
-    sa.exists().where(tables.nodes.c.id == sa.bindparam('node_id'), ~_HELD),
+    sa.exists().where(tables.nodes.c.id == sa.bindparam('node_id'), ~HELD),
 )
 _USED_BY_PROJECTS = prepared(
     sa.select(_USES.c.node_id, _PROMISES.c.project)

@@ -1,12 +1,14 @@
 """The nodes that a caller may see, as sets of bits of the index: what matches a request, what is free, and why not.
 
-A snapshot of the database does not stop the clock. Therefore the filters that depend on it, ``reserved`` and
-``eligible``, are answered from the index; the database evaluates the others, in the same snapshot.
+A snapshot of the database does not stop the clock. Therefore the filters that depend on it (``reserved``, ``held``
+and ``eligible``) are answered from the index; the database evaluates the others, in the same snapshot.
 """
 
 import dataclasses
+import functools
+import operator
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import os_resource_classes
@@ -24,10 +26,12 @@ from ironic_traits.matching.requests import Request
 from ironic_traits.matching.topology import TRAIT_PREFIX
 from ironic_traits.matching.traits import Filter
 
-#: Filters that the database does not evaluate: they are not conditions on nodes, or they depend on the clock.
-_NOT_OF_ROWS = ('include_children', 'reserved', 'eligible')
 #: Reasons of ``node_sets`` that mean that a node has a holder.
 _HOLDERS = ('instance', 'reserved', 'allocated')
+#: {filter that depends on the clock: the reasons of which one applies to a node; for "eligible", none}.
+_OF_THE_CLOCK = {'reserved': ('reserved',), 'held': _HOLDERS, 'eligible': node_sets.REASONS}
+#: Filters that the database does not evaluate. The first one is not a condition on nodes.
+_NOT_OF_ROWS = ('include_children', *_OF_THE_CLOCK)
 #: Why a node without a holder is not free. The first reason that applies counts. "cloud": the node is mirrored, and
 #: cannot be held in its cloud now.
 REASONS = (*(reason for reason in node_sets.REASONS if reason not in _HOLDERS), 'cloud')
@@ -225,15 +229,14 @@ class Nodes:
     def _at_the_moment(self, filters: Mapping[str, object]) -> int:
         """Return the set of the nodes that pass the filters that depend on the clock."""
         nodes = self.all
-        if not {'reserved', 'eligible'} & filters.keys():
-            return nodes
-        eligible, reserved = self.all, self.view.unavailable('reserved')
-        for reason in node_sets.REASONS:
-            eligible &= ~self.view.unavailable(reason)
-        for name, members in (('reserved', reserved), ('eligible', eligible)):
-            if name in filters:
-                nodes &= members if filters[name] else ~members
+        for name in _OF_THE_CLOCK.keys() & filters.keys():
+            members = self._unavailable(_OF_THE_CLOCK[name])
+            nodes &= members if filters[name] is not (name == 'eligible') else ~members
         return nodes
+
+    def _unavailable(self, reasons: Iterable[str]) -> int:
+        """Return the set of the nodes to which one of some reasons applies."""
+        return functools.reduce(operator.or_, map(self.view.unavailable, reasons))
 
     def _selection(self, selection: Selection) -> int:
         if selection.idents is None:
@@ -250,10 +253,8 @@ class Nodes:
 
     def _partition(self) -> dict[str, int]:
         """Return {'free', 'held' or one of REASONS: set of nodes}. Each node is in one of the sets."""
-        rest, parts = self.all, {'held': 0}
-        for reason in _HOLDERS:
-            parts['held'] |= rest & self.view.unavailable(reason)
-        rest &= ~parts['held']
+        parts = {'held': self.all & self._unavailable(_HOLDERS)}
+        rest = self.all & ~parts['held']
         for reason in REASONS:
             parts[reason] = rest & (self._held_elsewhere() if reason == 'cloud' else self.view.unavailable(reason))
             rest &= ~parts[reason]

@@ -68,6 +68,10 @@ class NodeRequest:
             return self
         return dataclasses.replace(self, request=self.request.without_exclusive(names))
 
+    def with_exclusive(self) -> Self:
+        """Return the request, such that nodes match whether or not it asks for their exclusive traits."""
+        return dataclasses.replace(self, request=self.request.without_exclusive(frozenset()))
+
     def conditions_by_clause(self) -> dict[str, Condition]:
         """Return the conditions that are not about traits: {name of the clause: condition on nodes}."""
         clauses = {}

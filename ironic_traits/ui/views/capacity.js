@@ -10,6 +10,7 @@ import { Busy, Card, Command, Empty, Problem, Time } from '../widgets.js';
 import { Drift, Firmware } from './drift.js';
 import { Exclusive } from './exclusive.js';
 import { NovaFlavor, Wrong, marks } from './fields.js';
+import { withoutField } from './filters.js';
 import { listOf } from './requests.js';
 
 /** The fields of the form, as they are in the URL. (An input named "remove" would hide the method of its form.) */
@@ -58,7 +59,7 @@ export function Capacity({ parameters }) {
       return { ...(await request('POST', '/v1/capacity', body, { signal })), body };
     }
     const all = flavors ?? (await classes(signal));
-    const body = { flavors: flavors ?? all.slice(0, MAX_CLASSES), ...supposed(parameters) };
+    const body = { flavors: flavors ?? all.slice(0, MAX_CLASSES), ...(!flavors && { include_exclusive: true }), ...supposed(parameters) };
     if (!all.length) return { flavors: [], warnings: [], body };
     return { ...(await request('POST', '/v1/capacity', body, { signal })), body, isCut: all.length > body.flavors.length, isByClass: !flavors };
   });
@@ -82,8 +83,24 @@ export function Capacity({ parameters }) {
     </div>`;
 }
 
+/**
+ * Return a promise of the figures of all nodes: [{value, matching, free, held, unavailable}], null for those without a value.
+ *
+ * @param divider what a capacity request can break figures down by.
+ */
+export async function figuresBy(divider, signal) {
+  const body = { flavors: [{ name: 'all', required: [] }], by: [divider], include_exclusive: true };
+  return (await request('POST', '/v1/capacity', body, { signal })).flavors[0].by[divider];
+}
+
+/** Return the filters of the list of nodes with a value: {name: value, or list of values}. */
+export function filtersFor(divider, value) {
+  if (divider.startsWith('trait:')) return value === null ? {} : { traits: value };
+  return value === null ? withoutField(new URLSearchParams(), divider) : { [divider]: value };
+}
+
 /** Return a flavor for each resource class of the nodes, or for more than MAX_CLASSES of them. */
-export async function classes(signal) {
+async function classes(signal) {
   const { facets } = await get(`/v1/facets?by=resource_class&limit=${MAX_CLASSES + 2}`, { signal });
   return facets.resource_class.filter(({ value }) => value).map(({ value }) => ({ name: value, resource_class: value }));
 }
@@ -129,10 +146,10 @@ function Result({ flavors, warnings, isCut, isByClass, loading }) {
     <${Bars} flavors=${flavors} loading=${loading} areClasses=${isByClass} />`;
 }
 
-/** A bar for each flavor: how many nodes are free, held, and unavailable. Classes have links to their nodes. */
+/** A bar for each flavor: how many nodes are free, held, and unavailable. Classes (value: the class) have links to their nodes. */
 export function Bars({ flavors, loading = false, areClasses = false }) {
   const rows = flavors.flatMap((flavor) => [
-    { ...flavor, label: flavor.name, isGroup: false, filters: areClasses && { resource_class: flavor.name } },
+    { ...flavor, label: flavor.name, isGroup: false, filters: areClasses && filtersFor('resource_class', flavor.value === null ? null : flavor.name) },
     ...Object.values(flavor.by ?? {}).flat().map((group) => ({ ...group, label: group.value ?? '(none)', isGroup: true })),
   ]);
   const whole = Math.max(1, ...flavors.map((flavor) => flavor.matching));
@@ -169,8 +186,8 @@ function Row({ row, whole }) {
     <span role="rowheader" class=${row.isGroup ? 'group' : ''}>${row.isGroup ? row.label : html`<strong>${row.filters ? html`<a href=${link(['nodes'], row.filters)}>${row.label}</a>` : row.label}</strong> <span class="count">${plural(row.matching, 'node')}</span>`}</span>
     <span role="cell" class="bar-cell"><${Parts} free=${row.free} held=${row.held} lost=${lost} whole=${whole} /></span>
     <span role="cell" class="number"><${Linked} count=${row.free} filters=${row.filters && { ...row.filters, eligible: 'true' }} /><${Difference} value=${row.difference?.free} /></span>
-    <span role="cell" class="number">${number(row.held)}<${Difference} value=${row.difference?.held} /></span>
-    <span role="cell" class="number"><${Linked} count=${lost} filters=${row.filters && { ...row.filters, eligible: 'false', reserved: 'false', associated: 'false' }} /><${Difference} value=${lostDifference} />${reasons && html`<span class="reasons">${reasons}</span>`}</span>
+    <span role="cell" class="number"><${Linked} count=${row.held} filters=${row.filters && { ...row.filters, held: 'true' }} /><${Difference} value=${row.difference?.held} /></span>
+    <span role="cell" class="number"><${Linked} count=${lost} filters=${row.filters && { ...row.filters, eligible: 'false', held: 'false' }} /><${Difference} value=${lostDifference} />${reasons && html`<span class="reasons">${reasons}</span>`}</span>
   </div>`;
 }
 

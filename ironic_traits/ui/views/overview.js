@@ -7,7 +7,7 @@ import { link } from '../router.js';
 import { useEffect, useState } from '../vendor/hooks.js';
 import { Bar, Busy, Card, NodeLink, Problem, State, Time, kindOf } from '../widgets.js';
 import { Available } from './available.js';
-import { Bars, MAX_CLASSES, classes } from './capacity.js';
+import { Bars, MAX_CLASSES, figuresBy } from './capacity.js';
 import { NoNodes } from './examples.js';
 import { What } from './node_timeline.js';
 
@@ -38,7 +38,7 @@ export function Overview() {
         <${Waiting} facets=${facets.data} capacity=${capacity} turn=${turn} />
         <${Card} title="Nodes by class">
           <${Problem} error=${capacity.error} retry=${capacity.reload} at=${capacity.at} />
-          ${capacity.data ? html`<${Bars} flavors=${capacity.data.flavors} areClasses />` : !capacity.error && html`<${Busy}>Counting …<//>`}
+          ${capacity.data ? html`<${Bars} flavors=${capacity.data.slice(0, MAX_CLASSES)} areClasses />` : !capacity.error && html`<${Busy}>Counting …<//>`}
         <//>
         <${Card} title="Nodes by state">
           ${facets.data ? html`<${States} facets=${facets.data} />` : !facets.error && html`<${Busy} />`}
@@ -75,9 +75,10 @@ function recent(hours, parameters) {
   return `/v1/history${query({ since: new Date(Date.now() - hours * HOUR).toISOString(), sort_dir: 'desc', ...parameters })}`;
 }
 
+/** Return a promise of the figures of each class, the largest first. */
 async function readCapacity(signal) {
-  const flavors = (await classes(signal)).slice(0, MAX_CLASSES);
-  return flavors.length ? request('POST', '/v1/capacity', { flavors }, { signal }) : { flavors: [] };
+  const classes = await figuresBy('resource_class', signal);
+  return classes.map((each) => ({ ...each, name: each.value ?? '(none)' })).sort((one, other) => other.matching - one.matching);
 }
 
 function Title({ nodes }) {
@@ -97,7 +98,7 @@ function Waiting({ facets, capacity, turn }) {
     ...facets.facets.maintenance
       .filter(({ value }) => value === true)
       .map(({ nodes }) => [plural(nodes, 'node'), 'in maintenance', link(['nodes'], { maintenance: 'true' })]),
-    [(capacity.data?.flavors ?? []).reduce((sum, { unavailable }) => sum + (unavailable.expectation ?? 0), 0), 'free but for a rule that expects something else', '#/capacity'],
+    [(capacity.data ?? []).reduce((sum, { unavailable }) => sum + (unavailable.expectation ?? 0), 0), 'free but for a rule that expects something else', '#/capacity'],
     ...(promises.data?.capacity_reservations ?? [])
       .filter(({ short }) => short)
       .map(({ name, short }) => [plural(short, 'node'), `missing for capacity reservation ${name}`, '#/capacity']),

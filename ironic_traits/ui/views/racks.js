@@ -6,8 +6,8 @@ import { html } from '../html.js';
 import { go, link } from '../router.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy, Empty, Problem } from '../widgets.js';
-import { Legend, Parts, lostOf } from './capacity.js';
-import { FIELDS, withoutField } from './filters.js';
+import { Legend, Parts, figuresBy, filtersFor, lostOf } from './capacity.js';
+import { FIELDS } from './filters.js';
 
 /** Fields that divide the nodes, beside the beginnings of traits. */
 const KEYS = ['resource_class', 'owner', 'shard', 'conductor_group', 'lessee', 'driver'];
@@ -33,23 +33,14 @@ export function prefixes(names) {
   return several.sort((one, other) => isRack(other) - isRack(one) || ORDER.compare(one, other));
 }
 
-/** Return the filters of the list of nodes for a group: {name: value, or list of values}. */
-function filtersFor(key, value) {
-  if (key.startsWith('trait:')) return value === null ? {} : { traits: value };
-  return value === null ? withoutField(new URLSearchParams(), key) : { [key]: value };
-}
-
 /** Return a promise of the groups: [{value, matching, free, held, unavailable}], the figures of each. */
 async function groupsOf(key, signal) {
-  if (key.startsWith('trait:') || DIVIDERS.includes(key)) {
-    const body = { flavors: [{ name: 'all', required: [] }], by: [key] };
-    return (await request('POST', '/v1/capacity', body, { signal })).flavors[0].by[key];
-  }
+  if (key.startsWith('trait:') || DIVIDERS.includes(key)) return figuresBy(key, signal);
   const { facets } = await get(`/v1/facets${query({ by: key, limit: MAX_GROUPS })}`, { signal });
   const values = facets[key].map(({ value }) => value).filter((value) => value !== null && value !== '');
   if (!values.length) return [];
   const flavors = values.map((value) => ({ name: value, [key]: value }));
-  const { flavors: counted } = await request('POST', '/v1/capacity', { flavors }, { signal });
+  const { flavors: counted } = await request('POST', '/v1/capacity', { flavors, include_exclusive: true }, { signal });
   return counted.map((group) => ({ ...group, value: group.name }));
 }
 

@@ -24,7 +24,13 @@ ADDED = [each for each in ROUTES if isinstance(each.route.since, Addition)]
 FILTERS = [each for each in NODES.list_filters.values() if isinstance(each.since, Addition)]
 FIELDS = [field.name for field in NODES.fields if isinstance(field.since, Addition)]
 #: A value that each filter takes; that of others is CUSTOM_A.
-VALUES = {'eligible': 'true', 'reserved': 'true', 'without': 'instance_uuid', 'trait-source': 'operator'}
+VALUES = {
+    'eligible': 'true',
+    'reserved': 'true',
+    'held': 'true',
+    'without': 'instance_uuid',
+    'trait-source': 'operator',
+}
 
 
 @pytest.fixture

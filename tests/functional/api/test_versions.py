@@ -85,6 +85,7 @@ TAKEN_SINCE = {
     'not-traits-any=CUSTOM_A': 37,
     'eligible=true': 38,
     'reserved=false': 38,
+    'held=true': 38,
     'fields=reservation_uuid': 38,
     'sort_key=rescue_interface': 38,
     'fields=bios_interface': 40,

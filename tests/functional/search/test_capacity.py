@@ -247,10 +247,15 @@ def test_filters_and_figures_are_of_one_moment(database_url):
             assert nodes.figures(nodes.all).held == 1
             assert reserve(Client(other), 2, uuids[1]).status_int == 201
             time.sleep(2.1)
-            for filters in ({'reserved': True}, {'eligible': False}):
+            for filters in ({'reserved': True}, {'eligible': False}, {'held': True}):
                 found = nodes.figures(nodes.considered(filters))
                 assert (found.matching, found.free, found.held) == (1, 0, 1), filters
-            for filters in ({'reserved': False}, {'eligible': True}, {'reserved': False, 'maintenance': False}):
+            for filters in (
+                {'reserved': False},
+                {'eligible': True},
+                {'reserved': False, 'maintenance': False},
+                {'held': False},
+            ):
                 found = nodes.figures(nodes.considered(filters))
                 assert (found.matching, found.free, found.held) == (2, 2, 0), filters
 

@@ -223,6 +223,22 @@ def test_each_clause_has_words():
     assert all(clauses.requirement(name) != name.partition(':')[2] for name in explained)
 
 
+def test_held_nodes(app, fleet):
+    """The filter finds each node that has an instance, a live reservation or a consumer. Counts agree."""
+    client = Client(app)
+    held = {
+        uuid
+        for uuid, node in fleet.items()
+        if node['instance_uuid'] or node['reservation'] == 'live' or node['consumer']
+    }
+    for value, uuids in (('true', held), ('false', fleet.keys() - held)):
+        assert {node['uuid'] for node in client.get(f'/v1/nodes?held={value}&fields=uuid')['nodes']} == uuids
+        body = {'flavors': [{'name': 'any', 'held': value == 'true'}]}
+        assert client.ask('POST', '/v1/capacity', body).status_int == 400
+    [counted] = client.ask('POST', '/v1/capacity', {'flavors': [{'name': 'any', 'required': []}]}).json['flavors']
+    assert counted['held'] == len(held)
+
+
 def test_the_filter_knows_nodes_of_unknown_power(app):
     """NULL is neither equal to a value nor different from it: each node is in one of the two lists all the same."""
     client = Client(app)

@@ -88,6 +88,8 @@ def test_the_index_is_not_stale(app, client, uuids, monkeypatch):
         'without=owner,shard',
         'search=one',
         'reserved=false&eligible=false',
+        'held=true',
+        'eligible=false&held=false',
         'driver=fake-hardware&origin=',
         'conductor_group=',
         'project=a',

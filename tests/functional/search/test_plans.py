@@ -30,6 +30,7 @@ REQUESTS = [
     f'{PAGE}&resource_class=rare',
     f'{PAGE}&associated=false',
     f'{PAGE}&reserved=false',
+    f'{PAGE}&held=false',
     f'{PAGE}&traits=CUSTOM_A_1',
     f'{PAGE}&traits=CUSTOM_A_1,CUSTOM_B_2&not-traits-any=CUSTOM_C_3',
     CANDIDATES,

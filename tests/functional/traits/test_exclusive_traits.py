@@ -119,6 +119,9 @@ def test_preview_and_drift(app, client, nodes):
     assert back['flavors'] == [each | {'now': each['then'], 'then': each['now']} for each in changed]
     counted = client.ask('POST', '/v1/capacity', {'flavors': FLAVORS}).json['flavors']
     assert {each['name']: each['free'] for each in counted} == {'plain': 1, 'fast': 1, 'careful': 1, 'gpu': 1}
+    counted = client.ask('POST', '/v1/capacity', {'flavors': FLAVORS, 'include_exclusive': True}).json['flavors']
+    assert {each['name']: each['free'] for each in counted} == {'plain': 2, 'fast': 2, 'careful': 1, 'gpu': 1}
+    assert client.ask('POST', '/v1/capacity', {'flavors': FLAVORS, 'include_exclusive': 'x'}).status_int == 400
     assert client.ask('POST', '/v1/drift', {'flavors': FLAVORS}).json['changed_flavors'] == []
 
 

@@ -130,6 +130,37 @@ def test_three_example_nodes(browser, tmp_path):
         expect(page.get_by_role('status').first).to_have_text('3 nodes')
 
 
+def test_figures_are_those_of_the_lists(browser, tmp_path):
+    """Nodes without a class, and with an exclusive trait, count. Classes that are equal in Placement are two."""
+    url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
+    with ForkedServer(url, '--nostart-worker') as running, browsers.tab(browser, running.base) as tab:
+        page, headers = tab.page, {'X-OpenStack-Ironic-API-Version': 'latest'}
+        for number, (name, trait) in enumerate({'gold-1': 'RACK_1', 'gold_1': 'RACK_2', None: 'RACK_2'}.items(), 1):
+            node = {'name': f'node-{number}', 'driver': 'fake-hardware', 'resource_class': name}
+            assert page.request.post(f'{running.base}/v1/nodes', data=node, headers=headers).ok
+            path = f'/v1/nodes/node-{number}/traits/CUSTOM_{trait}'
+            assert page.request.put(running.base + path, headers=headers).ok
+        exclusive = {'exclusive': True}
+        assert page.request.patch(f'{running.base}/v1/traits/CUSTOM_RACK_2', data=exclusive, headers=headers).ok
+        for view in ('overview', 'capacity'):
+            tab.open(f'#/{view}')
+            expect(page.get_by_role('rowheader').filter(has_text='gold_1')).to_be_visible()
+        tab.open('#/overview')
+        expect(page.get_by_role('table', name='Nodes for each flavor')).to_be_visible()
+        assert {row[0]: row[1] for row in rows(page, 'Nodes for each flavor')} == {
+            'gold-1': '1',
+            'gold_1': '1',
+            '(none)': '1',
+        }
+        page.get_by_role('link', name='(none)').click()
+        expect(page.locator('tbody td.name')).to_have_text(['node-3'])
+        tab.open('#/racks')
+        tile = page.locator('.tile').filter(has_text='RACK_2')
+        expect(tile).to_contain_text('2 nodes')
+        tile.get_by_role('link', name='RACK_2', exact=True).click()
+        expect(page.locator('tbody td.name')).to_have_text(['node-2', 'node-3'])
+
+
 def test_available_nodes_over_time(tab):
     """The graphs begin with what the history says, and end with what is there now."""
     page = tab.open('#/overview')
