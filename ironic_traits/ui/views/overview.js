@@ -1,5 +1,5 @@
 // How the fleet is: what waits for a person, the nodes by state and class, and what has happened.
-import { get, isOperator, query, request } from '../api.js';
+import { get, isOperator, query } from '../api.js';
 import { useData } from '../data.js';
 import { number, plural } from '../format.js';
 import { html } from '../html.js';
