@@ -63,12 +63,15 @@ function Password() {
 function Token() {
   const [login, state] = useAction(async (form) => {
     const token = String(new FormData(form).get('token')).trim();
+    const ask = (path) => request('GET', path, undefined, { headers: { 'X-Auth-Token': token } });
     try {
-      await request('GET', '/v1/nodes?limit=1&fields=uuid', undefined, { headers: { 'X-Auth-Token': token } });
+      await ask('/v1/nodes?limit=1&fields=uuid');
     } catch (error) {
       throw error.status === 401 ? new ApiError(401, 'The token is not valid, or has expired. Get a new one.') : error;
     }
-    session.set({ token });
+    // Only the system's users see workers.
+    const system = await ask('/v1/conductors?limit=1').then(() => true, () => false);
+    session.set({ token, system });
   });
   const submit = (event) => {
     event.preventDefault();

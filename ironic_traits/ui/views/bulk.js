@@ -1,5 +1,5 @@
 // Changes of many nodes at once: their traits, or an action. With a preview, progress and a report.
-import { pages, query, request } from '../api.js';
+import { nextPath, pages, query, request } from '../api.js';
 import { useAction, useCancel } from '../data.js';
 import { ListFile, number, plural } from '../format.js';
 import { html } from '../html.js';
@@ -53,6 +53,12 @@ async function previewOf([path, body], nodes, signal) {
     return { ...part, lines: [...refused.values(), ...part.lines] };
   }
   const changed = new Map(result.nodes.map((node) => [node.uuid, node]));
+  // The limit of the service may be lower.
+  for (let { next } = result; next; ) {
+    const page = await request('POST', nextPath(next), { ...body, nodes, preview: true }, { signal });
+    page.nodes.forEach((node) => changed.set(node.uuid, node));
+    next = page.next;
+  }
   return { nodes, digest: result.digest, lines: nodes.map((uuid) => lineOf(uuid, changed.get(uuid))) };
 }
 

@@ -7,8 +7,7 @@ import { html } from '../html.js';
 import { go, link } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
 import { Busy, Card, Command, Empty, Problem, Time } from '../widgets.js';
-import { Drift, Firmware } from './drift.js';
-import { Exclusive } from './exclusive.js';
+import { Drift, Exclusive, Firmware } from './drift.js';
 import { NovaFlavor, Wrong, marks } from './fields.js';
 import { withoutField } from './filters.js';
 import { listOf } from './requests.js';
@@ -58,7 +57,7 @@ export function Capacity({ parameters }) {
       const body = { nova_flavors: nova === ALL ? true : nova.split(',').map((name) => name.trim()).filter(Boolean), ...supposed(parameters) };
       return { ...(await request('POST', '/v1/capacity', body, { signal })), body };
     }
-    const all = flavors ?? (await classes(signal));
+    const all = flavors ?? (await classes(signal)).filter(({ value }) => value).map(({ value }) => ({ name: value, resource_class: value }));
     const body = { flavors: flavors ?? all.slice(0, MAX_CLASSES), ...(!flavors && { include_exclusive: true }), ...supposed(parameters) };
     if (!all.length) return { flavors: [], warnings: [], body };
     return { ...(await request('POST', '/v1/capacity', body, { signal })), body, isCut: all.length > body.flavors.length, isByClass: !flavors };
@@ -99,10 +98,10 @@ export function filtersFor(divider, value) {
   return value === null ? withoutField(new URLSearchParams(), divider) : { [divider]: value };
 }
 
-/** Return a flavor for each resource class of the nodes, or for more than MAX_CLASSES of them. */
-async function classes(signal) {
-  const { facets } = await get(`/v1/facets?by=resource_class&limit=${MAX_CLASSES + 2}`, { signal });
-  return facets.resource_class.filter(({ value }) => value).map(({ value }) => ({ name: value, resource_class: value }));
+/** Return a promise of the figures of each class, with its name, the largest first. */
+export async function classes(signal) {
+  const figures = await figuresBy('resource_class', signal);
+  return figures.map((each) => ({ ...each, name: each.value ?? '(none)' })).sort((one, other) => other.matching - one.matching);
 }
 
 function Form({ parameters, wrong }) {

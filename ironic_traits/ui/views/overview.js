@@ -7,7 +7,7 @@ import { link } from '../router.js';
 import { useEffect, useState } from '../vendor/hooks.js';
 import { Bar, Busy, Card, NodeLink, Problem, State, Time, kindOf } from '../widgets.js';
 import { Available } from './available.js';
-import { Bars, MAX_CLASSES, figuresBy } from './capacity.js';
+import { Bars, MAX_CLASSES, classes } from './capacity.js';
 import { NoNodes } from './examples.js';
 import { What } from './node_timeline.js';
 
@@ -25,7 +25,7 @@ const HIDDEN = [403, 404];
 export function Overview() {
   const turn = useTurns();
   const facets = useData('facets', (signal) => get('/v1/facets?by=provision_state,maintenance&limit=50', { signal }), turn);
-  const capacity = useData('capacity', readCapacity, turn);
+  const capacity = useData('capacity', classes, turn);
   const failures = useData('failures', (signal) => get(recent(24, { severity: 'ERROR', limit: MAX_FAILURES }), { signal }), turn);
   const changes = useData('changes', (signal) => get(recent(1, { limit: SHOWN }), { signal }), turn);
   const nodes = facets.data?.nodes;
@@ -73,12 +73,6 @@ function useTurns() {
 /** Return the path of the history of the last hours, the newest entry first. */
 function recent(hours, parameters) {
   return `/v1/history${query({ since: new Date(Date.now() - hours * HOUR).toISOString(), sort_dir: 'desc', ...parameters })}`;
-}
-
-/** Return a promise of the figures of each class, the largest first. */
-async function readCapacity(signal) {
-  const classes = await figuresBy('resource_class', signal);
-  return classes.map((each) => ({ ...each, name: each.value ?? '(none)' })).sort((one, other) => other.matching - one.matching);
 }
 
 function Title({ nodes }) {

@@ -74,6 +74,19 @@ def test_traits_of_selected_nodes(tab, own):
         }
 
 
+def test_a_preview_has_all_pages(tab, own):
+    """The test reduces the size of a page to one node."""
+    page = tab.open()
+    page.route('**/v1/traits/edits?limit=200', lambda route: route.continue_(url=route.request.url[:-3] + '1'))
+    card = choose(page, 'rack1-1', 'rack2-1', 'rack2-2')
+    card.get_by_role('combobox', name='Add', exact=True).fill('CUSTOM_PAGES')
+    card.get_by_role('button', name='Preview').click()
+    expect(card.get_by_role('status')).to_have_text('3 nodes would change')
+    card.get_by_role('button', name='Apply').click()
+    expect(card.get_by_role('status')).to_have_text('3 nodes changed')
+    assert with_trait(own, 'CUSTOM_PAGES') == {'rack1-1', 'rack2-1', 'rack2-2'}
+
+
 def test_an_edit_leaves_out_nodes_that_refuse_it(tab, own):
     """The others get the trait, although the API refuses an edit as a whole."""
     full = ask(own, 'GET', '/v1/nodes/rack3-1/traits')['traits']

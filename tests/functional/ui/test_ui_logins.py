@@ -124,6 +124,8 @@ def test_an_expired_token_leads_back_to_the_same_view(browser, keystone, server)
         page.get_by_label('Token').fill(keystone.login('admin', PASSWORD))
         page.get_by_role('button', name='Log in').click()
         expect(page.locator('tbody td.name')).to_have_text(['of-web'])
+        # The token is for the system, so the page shows workers.
+        assert page.evaluate("JSON.parse(sessionStorage.getItem('ironic-traits.session')).system") is True
 
 
 #: {view: text of the view when it has loaded, of a service with two nodes without class}.
