@@ -304,15 +304,29 @@ UNCHECKED = {
 
 @pytest.mark.parametrize('how', UNCHECKED)
 def test_a_node_that_was_given_back(client, how):
-    """It does not count again when another instance gets it while it is not free."""
-    node, other = golden(client), golden(client)
-    promise(client, 'a', 1)
-    assert claim(client, 1, node, 'project-a').status_int == 204
+    """It does not count again when another instance gets it while it is not free. Other nodes still count."""
+    node, kept, other = (golden(client) for _ in range(3))
+    promise(client, 'a', 2)
+    for number, each in ((1, node), (4, kept)):
+        assert claim(client, number, each, 'project-a').status_int == 204
     assert client.placement('DELETE', f'/allocations/{instance(1)}').status_int == 204
     answers = UNCHECKED[how](client, node)
     assert answers[-1].status_int in (200, 201), answers[-1].text
-    assert figures(client, 'a') == (0, 1, 0, 1)
+    assert figures(client, 'a') == (1, 1, 0, 1)
     assert claim(client, 3, other, 'x').status_int == 409
+
+
+@pytest.mark.parametrize('holder', ['Placement', 'reservation'])
+def test_a_node_that_is_held_counts_when_it_gets_its_instance(client, holder):
+    """It counts for the promise of its holder, although it is not free."""
+    node, _ = golden(client), golden(client)
+    promise(client, 'a', 1)
+    if holder == 'Placement':
+        assert claim(client, 1, node, 'project-a').status_int == 204
+    else:
+        assert take(client, 1, capacity_reservation='a', node_uuid=node).status_int == 201
+    assert CLAIMS['instance_uuid'](client, 1, node).status_int == 200
+    assert figures(client, 'a') == (1, 0, 0, 1)
 
 
 def move(client, project):
@@ -330,13 +344,14 @@ def move(client, project):
 
 def test_an_allocation_moves(client):
     """Within the project, as nova does it, the node still counts. Another project cannot get it this way."""
-    nodes = [golden(client) for _ in range(2)]
-    promise(client, 'a', 2)
-    assert claim(client, 1, nodes[0], 'project-a').status_int == 204
+    nodes = [golden(client) for _ in range(3)]
+    promise(client, 'a', 3)
+    for number in (0, 2):
+        assert claim(client, number + 1, nodes[number], 'project-a').status_int == 204
     assert move(client, 'x') == 409
-    assert figures(client, 'a') == (1, 1, 0, 1)
+    assert figures(client, 'a') == (2, 1, 0, 1)
     assert move(client, 'project-a') == 204
-    assert figures(client, 'a') == (1, 1, 0, 1)
+    assert figures(client, 'a') == (2, 1, 0, 1)
     client.ask('DELETE', f'{CAPACITY}/a')
     generation = client.placement('GET', f'/allocations/{instance(2)}', version='1.28').json['consumer_generation']
     body = {
@@ -427,13 +442,35 @@ def test_a_new_one_comes_after_all_others(app, client):
     assert promise(client, 'b', 1).status_int == 409
 
 
-def test_two_that_do_not_overlap(client):
-    """A claim beside one of them has nothing to do with the other."""
-    nodes = {name: [golden(client) for _ in range(2)] for name in 'ab'}
+def promise_two(client, number):
+    """Create two promises of one node that do not overlap, and so many nodes for each. Return {name: [node, …]}."""
+    nodes = {name: [golden(client) for _ in range(number)] for name in 'ab'}
     for name, golden_ones in nodes.items():
         for node in golden_ones:
             add_trait(client, node, f'CUSTOM_{name.upper()}')
         promise(client, name, 1, required=[f'CUSTOM_{name.upper()}'])
+    return nodes
+
+
+@pytest.mark.parametrize('number', [3, 40])
+def test_a_request_for_nodes_of_two_that_do_not_overlap(app, client, number):
+    """It takes nodes of both. The generation of each rises by at least the number of its nodes."""
+    nodes = promise_two(client, number)
+    for first in range(number - 1):
+        body = {'instance_uuids': [instance(2 * first), instance(2 * first + 1)]}
+        body['node_uuid'] = [nodes['a'][first], nodes['b'][first]]
+        assert client.ask('POST', PATH, body).status_int == 201
+        with app.service.read() as connection:
+            generations = connection.scalars(sa.select(tables.capacity_reservations.c.generation)).all()
+        assert all(each >= first + 1 for each in generations)
+    last = {'instance_uuids': [instance(998), instance(999)], 'node_uuid': [nodes['a'][-1], nodes['b'][-1]]}
+    assert client.ask('POST', PATH, last).status_int == 409
+    assert (figures(client, 'a'), figures(client, 'b')) == ((0, 1, 0, 1), (0, 1, 0, 1))
+
+
+def test_two_that_do_not_overlap(client):
+    """A claim beside one of them has nothing to do with the other."""
+    nodes = promise_two(client, 2)
     for number, node in enumerate([nodes['a'][0], nodes['b'][0]]):
         assert claim(client, number, node, 'x').status_int == 204
     for number, node in enumerate([nodes['a'][1], nodes['b'][1]], 2):
