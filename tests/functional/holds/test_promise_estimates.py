@@ -1,8 +1,10 @@
 """Claims beside capacity reservations after changes since the last reading. One statement estimates what is left."""
 
 import pytest
+import sqlalchemy as sa
 
 from ironic_traits.changes import change_feed
+from ironic_traits.db import tables
 from ironic_traits.inventory.holds import promise_claims, promise_estimates, promised_nodes
 from tests.support.promises import CAPACITY, add_trait, claim, promise, take
 from tests.support.providers import golden
@@ -179,6 +181,27 @@ def test_too_many_changes(app, client, monkeypatch):
         assert promise_estimates.estimate(app.service, connection) is None
         read(app, client)
         assert promise_estimates.estimate(app.service, connection).is_exact is False
+
+
+@pytest.mark.parametrize(
+    'values',
+    [
+        {'feed': '00000000-0000-4000-8000-000000000000'},
+        {'forgotten': tables.change_numbers.c.last + 1},
+        {'last': tables.change_numbers.c.last - 1},
+    ],
+)
+def test_the_change_feed_does_not_go_back_to_the_reading(app, client, values):
+    """It was reset, it has forgotten changes, or the database was restored. Then there is no estimate."""
+    golden(client)
+    promise(client, 'a', 1)
+    read(app, client)
+    # What it has forgotten at most without harm comes first.
+    for each, is_there in (({'forgotten': tables.change_numbers.c.last}, True), (values, False)):
+        with app.service.write() as connection:
+            connection.execute(sa.update(tables.change_numbers).values(each))
+        with app.service.read() as connection:
+            assert (promise_estimates.estimate(app.service, connection) is not None) is is_there
 
 
 def test_a_claim_that_names_it_beside_held_nodes(client, reads):
