@@ -5,6 +5,7 @@ than 64 KiB. The other databases do this by default.
 """
 
 import datetime
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -114,6 +115,15 @@ def joined(column: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
     return sa.func.aggregate_strings(column, comma)
 
 
+def _template(text: str) -> Callable[..., str]:
+    """Return a function for ``compiler.compiles``: it puts the arguments of an element into a text with {0}, {1}, …"""
+
+    def process(element: Any, compiler: Any, **options: Any) -> str:
+        return text.format(*(compiler.process(each, **options) for each in element.clauses))
+
+    return process
+
+
 class position(sa.sql.functions.FunctionElement):
     """The position (from 1) of a name in a list that is joined by commas; 0 or NULL if it is not in the list."""
 
@@ -121,22 +131,9 @@ class position(sa.sql.functions.FunctionElement):
     inherit_cache = True
 
 
-@compiler.compiles(position, 'sqlite')
-def _sqlite_position(element: position, compiler: Any, **options: Any) -> str:
-    name, names = (compiler.process(each, **options) for each in element.clauses)
-    return f"instr(',' || {names} || ',', ',' || {name} || ',')"
-
-
-@compiler.compiles(position, 'postgresql')
-def _postgresql_position(element: position, compiler: Any, **options: Any) -> str:
-    name, names = (compiler.process(each, **options) for each in element.clauses)
-    return f"array_position(string_to_array({names}, ','), {name}::text)"
-
-
-@compiler.compiles(position, 'mysql', 'mariadb')
-def _mariadb_position(element: position, compiler: Any, **options: Any) -> str:
-    name, names = (compiler.process(each, **options) for each in element.clauses)
-    return f'FIND_IN_SET({name}, {names})'
+compiler.compiles(position, 'sqlite')(_template("instr(',' || {1} || ',', ',' || {0} || ',')"))
+compiler.compiles(position, 'postgresql')(_template("array_position(string_to_array({1}, ','), {0}::text)"))
+compiler.compiles(position, *_MYSQL)(_template('FIND_IN_SET({0}, {1})'))
 
 
 class elements(sa.sql.functions.FunctionElement):
@@ -148,21 +145,10 @@ class elements(sa.sql.functions.FunctionElement):
     inherit_cache = True
 
 
-@compiler.compiles(elements, 'sqlite')
-def _sqlite_elements(element: elements, compiler: Any, **options: Any) -> str:
-    return f'json_each({compiler.process(element.clauses, **options)})'
-
-
-@compiler.compiles(elements, 'postgresql')
-def _postgresql_elements(element: elements, compiler: Any, **options: Any) -> str:
-    return f'json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS json))'
-
-
-@compiler.compiles(elements, 'mysql', 'mariadb')
-def _mariadb_elements(element: elements, compiler: Any, **options: Any) -> str:
-    array = compiler.process(element.clauses, **options)
-    column = "value VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin PATH '$'"
-    return f"JSON_TABLE({array}, '$[*]' COLUMNS ({column}))"
+compiler.compiles(elements, 'sqlite')(_template('json_each({0})'))
+compiler.compiles(elements, 'postgresql')(_template('json_array_elements_text(CAST({0} AS json))'))
+_COLUMN = "value VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin PATH '$'"
+compiler.compiles(elements, *_MYSQL)(_template(f"JSON_TABLE({{0}}, '$[*]' COLUMNS ({_COLUMN}))"))
 
 
 class no_row(sa.sql.functions.FunctionElement):
@@ -175,12 +161,10 @@ class no_row(sa.sql.functions.FunctionElement):
     inherit_cache = True
 
 
-@compiler.compiles(no_row)
-def _no_row(element: no_row, compiler: Any, **options: Any) -> str:
-    return f'(NOT {compiler.process(element.clauses, **options)})'
+compiler.compiles(no_row)(_template('(NOT {0})'))
 
 
-@compiler.compiles(no_row, 'mysql', 'mariadb')
+@compiler.compiles(no_row, *_MYSQL)
 def _mariadb_no_row(element: no_row, compiler: Any, **options: Any) -> str:
     exists = compiler.process(element.clauses, **options)
     return f'(NOT {exists.removesuffix(")")} LIMIT 1))'
@@ -215,21 +199,11 @@ class clock(sa.sql.functions.FunctionElement):
     inherit_cache = True
 
 
-@compiler.compiles(clock, 'sqlite')
-def _sqlite_clock(element: clock, compiler: Any, **options: Any) -> str:
-    # In SQLAlchemy's format of timestamps, because SQLite compares them as text.
-    return "strftime('%Y-%m-%d %H:%M:%f000', 'now')"
-
-
-@compiler.compiles(clock, 'postgresql')
-def _postgresql_clock(element: clock, compiler: Any, **options: Any) -> str:
-    # Not now(), which is the time when the transaction began: the transaction may have waited for a lock since.
-    return "(clock_timestamp() AT TIME ZONE 'UTC')"
-
-
-@compiler.compiles(clock, 'mysql', 'mariadb')
-def _mariadb_clock(element: clock, compiler: Any, **options: Any) -> str:
-    return 'UTC_TIMESTAMP(6)'
+# In SQLAlchemy's format of timestamps, because SQLite compares them as text.
+compiler.compiles(clock, 'sqlite')(_template("strftime('%Y-%m-%d %H:%M:%f000', 'now')"))
+# Not now(), which is the time when the transaction began: the transaction may have waited for a lock since.
+compiler.compiles(clock, 'postgresql')(_template("(clock_timestamp() AT TIME ZONE 'UTC')"))
+compiler.compiles(clock, *_MYSQL)(_template('UTC_TIMESTAMP(6)'))
 
 
 class statement_clock(clock):
@@ -243,9 +217,7 @@ class statement_clock(clock):
     inherit_cache = True
 
 
-@compiler.compiles(statement_clock, 'postgresql')
-def _postgresql_statement_clock(element: statement_clock, compiler: Any, **options: Any) -> str:
-    return "(statement_timestamp() AT TIME ZONE 'UTC')"
+compiler.compiles(statement_clock, 'postgresql')(_template("(statement_timestamp() AT TIME ZONE 'UTC')"))
 
 
 def read_clock(connection: sa.Connection) -> datetime.datetime:
