@@ -21,6 +21,8 @@ PAGE = tables.RELIABILITY
 _TABLE = tables.ByDatabase(
     pathlib.Path(__file__).with_name('rounds.json'), '.. The table of the rounds is written by tests.chaos.rounds.'
 )
+#: On different nodes of a cluster, each transaction must wait for what the other node has acknowledged.
+SYNCHRONOUS = {'database__mysql_wsrep_sync_wait': 7}
 stored, replaced = _TABLE.stored, _TABLE.replaced
 
 
@@ -48,8 +50,7 @@ def main(argv):
 @contextlib.contextmanager
 def of_two_applications(urls, seed):
     """Yield the Orders of two applications, of which each has the URL of its database."""
-    # On different nodes of a cluster, each read must wait for what the other node has acknowledged.
-    options = {} if urls[0] == urls[1] else {'database__mysql_wsrep_sync_wait': 1}
+    options = {} if urls[0] == urls[1] else SYNCHRONOUS
     with make_app(urls[0], **options) as first, make_app(urls[1], **options) as second:
         yield Orders(clients.in_process([first, second], random.Random(seed)), seed)
 

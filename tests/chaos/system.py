@@ -80,7 +80,7 @@ class System:
             hosts = [f'127.0.0.1:{proxy.port}' for proxy in self.proxies]
             url = url.set(query=dict(url.query) | {'host': tuple(hosts)}).render_as_string(hide_password=False)
             conf = self._folder / 'chaos.conf'
-            wait = 'mysql_wsrep_sync_wait = 1' if url.startswith('mysql') else ''
+            wait = 'mysql_wsrep_sync_wait = 7' if url.startswith('mysql') else ''
             conf.write_text(_CONF % wait)
             self._arguments = ['--config-file', str(conf), '--database', url]
             self.apis = [self._api() for _ in range(APIS)]

@@ -15,6 +15,7 @@ from ironic_traits.db import migrations, revisions
 from ironic_traits.db.failover import hosts
 from tests.chaos import rounds
 from tests.support import clusters, commands
+from tests.support.client import Client
 from tests.support.clusters import urls_by_node
 from tests.support.concurrency import wait_until
 from tests.support.following import Following
@@ -97,6 +98,19 @@ def test_two_nodes_in_use(cluster):
         orders.run(lambda: orders.rounds == 20)
     assert not orders.problems, orders.problems[0]
     assert orders.counts.total() > 500
+
+
+def test_refusals_on_another_node(cluster):
+    """A transaction that begins with a write waits for the other node, too: it changes and refuses by the same data."""
+    if cluster.name != 'galera':
+        pytest.skip('only its primary can be written to')
+    urls = urls_by_node(cluster, upgraded(cluster.create('refusals')))[:2]
+    with make_app(urls[0], **rounds.SYNCHRONOUS) as first, make_app(urls[1], **rounds.SYNCHRONOUS) as second:
+        path = f'/v1/nodes/{Client(first).node()["uuid"]}/traits'
+        for _ in range(100):
+            body = {'traits': ['CUSTOM_A', 'CUSTOM_B']}
+            assert Client(first).ask('PUT', f'{path}?source=rack', body).status_int == 200
+            assert Client(second).ask('DELETE', f'{path}/CUSTOM_B?source=rack').status_int == 204
 
 
 def test_desynced_nodes(cluster):
