@@ -19,9 +19,11 @@ class Later:
     """The result of an unfinished action: the driver is to be called again.
 
     :ivar seconds: number of seconds to wait before that call.
+    :ivar phase: the phase of that call; None for the next one.
     """
 
     seconds: float
+    phase: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Task:
     """One action on one node.
 
     :ivar action: one of ``states.ACTIONS``; or ``refresh``, which reads a BMC and changes nothing.
-    :ivar phase: how often the driver has returned Later for this action or step.
+    :ivar phase: how often the driver has returned Later for this action or step, or what it has returned with it.
     :ivar arguments: the client's arguments: ``target`` of power; ``clean_steps``, ``deploy_steps``,
         ``service_steps``, ``disable_ramdisk``, ``rescue_password``; and DATA_RECEIVED.
     :ivar node: the node's columns by name, and ``traits``, a sorted list.

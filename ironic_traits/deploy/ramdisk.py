@@ -5,9 +5,10 @@ another worker. A BMC that fails, or shows what was a moment ago, is asked again
 """
 
 import dataclasses
+import itertools
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -19,6 +20,7 @@ from ironic_traits.deploy.steps import Step, label
 from ironic_traits.redfish import boot_images, boot_settings, config_drives, virtual_media
 from ironic_traits.redfish.bmcs import Bmc, Failure, Refused, Unknown
 from ironic_traits.redfish.trees import Unreadable, text
+from ironic_traits.redfish.virtual_media import Medium
 
 LOG = logging.getLogger(__name__)
 
@@ -30,7 +32,12 @@ STEPS = tuple(
 )
 #: Maximum number of looks at a BMC in one step. Every fifth one also does what is left to do.
 _LOOKS, _TURN = 25, 5
-_HINT = ' To undeploy the node without its BMC, set maintenance, and then deploy_interface to noop.'
+#: The phase of a step, or of an undeploy, in which a machine is started: everything is prepared.
+_PREPARED = 100
+_HINT = (
+    ' If the BMC refuses the virtual media, set maintenance and then deploy_interface to noop, and undeploy the node '
+    'again. If it does not answer at all, set disable_power_off to true, too.'
+)
 #: Seconds between two looks: of the first ten, and of the others.
 _SOON, _LATER = 2, 10
 
@@ -45,7 +52,7 @@ def problems(node: Mapping[str, Any], conf: cfg.ConfigOpts) -> dict[str, str]:
     info = node['instance_info']
     if conf.glance.endpoint_override and not info.get('boot_iso') and uuidutils.is_uuid_like(info.get('image_source')):
         # A deploy looks up the ISO image of the image in Glance.
-        return {}
+        node = {**node, 'instance_info': {**info, 'boot_iso': conf.glance.endpoint_override}}
     try:
         _check_instance(node, conf)
     except boot_images.BadImage as error:
@@ -140,10 +147,8 @@ def _stop(task: base.Task, bmc: Bmc) -> base.Done:
         virtual_media.check(bmc, _devices(task))
         if _is_secure(task.node):
             boot_settings.secure_boot(bmc)
-    if not task.node['disable_power_off'] and redfish_power.shown(bmc.document()) != states.POWER_OFF:
-        if _is_turn(task):
-            bmc.reset('ForceOff')
-        raise Failure('The machine does not power off.')
+    if not task.node['disable_power_off']:
+        _power_off(task, bmc)
     try:
         if _is_turn(task):
             virtual_media.eject(bmc, _devices(task))
@@ -159,6 +164,34 @@ def _stop(task: base.Task, bmc: Bmc) -> base.Done:
     return base.Done(power_state=power_state, boot=boot_settings.shown(bmc, bmc.document()))
 
 
+def _power_off(task: base.Task, bmc: Bmc) -> None:
+    """Raise Failure until the machine is off."""
+    is_off = redfish_power.shown(bmc.document()) == states.POWER_OFF
+    # An undeploy may follow a deploy that has just sent "On", before the BMC shows it.
+    if is_off and (task.step or _looks(task)):
+        return
+    if _is_turn(task):
+        try:
+            bmc.reset('ForceOff')
+        except Failure:
+            if not is_off:
+                raise
+    raise Failure('The machine does not power off.')
+
+
+def _undeploy(task: base.Task, bmc: Bmc) -> base.Done | base.Later:
+    """Stop the machine; restart it if it cannot be powered off, so that nothing of its instance runs any more."""
+    restarts = task.node['disable_power_off']
+    if task.phase >= _PREPARED:
+        if not _is_turn(task):
+            raise Failure('The machine does not restart.')
+        bmc.reset('ForceRestart', 'PowerCycle')
+        return base.Done()
+    done = _stop(task, bmc)
+    is_off = restarts and redfish_power.shown(bmc.document()) == states.POWER_OFF
+    return base.Later(0, _PREPARED) if restarts and not is_off else done
+
+
 def _end_secure_boot(task: base.Task, bmc: Bmc) -> None:
     """Switch secure boot off. An undeploy does not fail because of it: ``secure_boot`` of the node shows it."""
     try:
@@ -166,7 +199,7 @@ def _end_secure_boot(task: base.Task, bmc: Bmc) -> None:
     except Unknown as error:
         LOG.info('Node %s: secure boot is left as it is: %s', task.node['uuid'], error)
     except (Failure, Unreadable) as error:
-        if _looks(task) < _LOOKS // 2:
+        if _looks(task) < _LOOKS // 2 and not isinstance(error, Refused):
             raise
         LOG.warning('Node %s: secure boot could not be switched off: %s', task.node['uuid'], error)
 
@@ -176,12 +209,10 @@ def _insert(task: base.Task, bmc: Bmc) -> base.Done:
     images = _images(task)
     if _is_turn(task):
         virtual_media.eject(bmc, images, but=images.values())
-    inserted = _inserted(task, bmc)
-    for number, (device, url) in enumerate(images.items(), 1):
-        if inserted < number and _is_turn(task):
-            virtual_media.insert(bmc, device, url)
-            inserted = _inserted(task, bmc)
-        if inserted < number:
+    for device in _missing(task, bmc):
+        if _is_turn(task):
+            virtual_media.insert(bmc, device, images[device])
+        if device in _missing(task, bmc):
             raise Failure('The BMC does not insert the image into a virtual medium.')
     return base.Done()
 
@@ -192,28 +223,43 @@ def _images(task: base.Task) -> dict[str, str]:
     return dict(zip(_devices(task), urls, strict=False))
 
 
-def _inserted(task: base.Task, bmc: Bmc) -> int:
-    """Return the number of media that have an image of the deploy."""
+def _missing(task: base.Task, bmc: Bmc) -> list[str]:
+    """Return the devices of the images that are in no medium of their own."""
     images = _images(task)
-    return sum(any(map(each.shows, images.values())) for each in virtual_media.inserted(bmc, images))
+    media = virtual_media.inserted(bmc, images)
+    usable = [[each for each in media if each.is_a(device) and each.shows(url)] for device, url in images.items()]
+    # Each medium has one image. Of all ways to share them out, the one that most images have a medium in.
+    ways = (way for way in itertools.product(*([*each, None] for each in usable)) if _is_shared_out(way))
+    return [device for device, medium in zip(images, max(ways, key=_number), strict=True) if medium is None]
+
+
+def _number(media: Iterable[Medium | None]) -> int:
+    return sum(medium is not None for medium in media)
+
+
+def _is_shared_out(media: Sequence[Medium | None]) -> bool:
+    """Whether no two images have the same medium."""
+    return len({medium for medium in media if medium}) == _number(media)
 
 
 def _start(task: base.Task, bmc: Bmc) -> base.Done | base.Later:
     """Power the machine on, or restart it if it cannot be powered off, and let it boot from the virtual CD."""
     system, restarts = bmc.document(), task.node['disable_power_off']
     is_on = redfish_power.shown(system) == states.POWER_ON
-    if not task.phase:
+    if task.phase < _PREPARED:
         if is_on and not restarts:
             raise base.WorkFailed('The machine was powered on during the deploy.')
-        # In a phase of its own: a machine that is on after this one has booted the image.
+        if not _is_turn(task):
+            raise Failure('The boot is not prepared yet.')
         _prepare_boot(task, bmc)
-        return base.Later(0)
-    starts = text(system, 'PowerState') == 'PoweringOn'
-    if _is_turn(task) and (restarts or not is_on) and not starts:
+        # A machine that is on from this phase on has booted the image. One that was on before has not.
+        return base.Later(0, _PREPARED)
+    starts, has_booted = text(system, 'PowerState') == 'PoweringOn', is_on and not restarts
+    if _is_turn(task) and not has_booted and not starts:
         _prepare_boot(task, bmc)
         bmc.reset(*(('ForceRestart', 'PowerCycle') if is_on else ('On', 'ForceOn')))
-        is_on = restarts
-    if starts or not is_on:
+        has_booted = restarts
+    if starts or not has_booted:
         raise Failure('The machine does not power on.')
     return base.Done(power_state=states.POWER_ON, boot=boot_settings.shown(bmc, system))
 
@@ -222,9 +268,13 @@ def _prepare_boot(task: base.Task, bmc: Bmc) -> None:
     """Set the boot source, and secure boot if the instance asks for it."""
     virtual_media.boot_once(bmc, _boot_mode(task.node))
     if _is_secure(task.node):
-        boot_settings.set_secure_boot(bmc, True)
+        try:
+            boot_settings.set_secure_boot(bmc, True)
+        except Unknown as error:
+            # It may show the new boot mode a moment later.
+            raise Failure(str(error)) from None
     # A BMC that cannot read an image may show it as inserted for a moment.
-    if _inserted(task, bmc) < len(_images(task)):
+    if _missing(task, bmc):
         raise Failure('The BMC has ejected an image. Perhaps it cannot read its URL.')
 
 
@@ -266,8 +316,8 @@ def _asked(node: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _looks(task: base.Task) -> int:
-    """Return how often the step has looked at the BMC. Two steps prepare something in their first phase."""
-    return task.phase - (task.step is not None and task.step['step'] in ('deploy', 'boot_instance'))
+    """Return how often the step has looked at the BMC. The first phase of a deploy looks at the images."""
+    return task.phase % _PREPARED - (task.step is not None and task.step['step'] == 'deploy')
 
 
 def _is_turn(task: base.Task) -> bool:
@@ -280,5 +330,5 @@ _WORK = {
     'deploy.deploy': _stop,
     'deploy.prepare_instance_boot': _insert,
     'deploy.boot_instance': _start,
-    'undeploy': _stop,
+    'undeploy': _undeploy,
 }

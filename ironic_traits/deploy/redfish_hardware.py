@@ -87,8 +87,15 @@ class RedfishHardware(RedfishManagement):
             self._check_erasure(task.node)
         if task.action not in _WORK:
             raise base.WorkRefused(f'The hardware type redfish has no "{task.action}".')
-        with self._bmc(task.node) as bmc:
-            return _WORK[task.action](task, bmc)
+        try:
+            with self._bmc(task.node) as bmc:
+                return _WORK[task.action](task, bmc)
+        except base.WorkFailed as error:
+            if task.action != 'undeploy' or not task.node['disable_power_off']:
+                raise
+            # Nothing depends on its BMC.
+            LOG.warning('Node %s: its virtual media are not ejected: %s', task.node['uuid'], error)
+            return base.Done()
 
     def observe(self, node: Mapping[str, Any]) -> base.Observed:
         """See ``base.Driver``."""

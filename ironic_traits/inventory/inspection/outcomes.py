@@ -3,6 +3,7 @@
 ``transitions`` describes transitions.
 """
 
+import dataclasses
 import datetime
 import functools
 
@@ -70,7 +71,8 @@ def _settle(context: Context, claim: Lease, outcome: Outcome) -> bool:
             inspections.finish_bmc(context, connection, node, outcome.facts, moment, author)
             node = take(connection, claim.node, *_SETTLED)
         if isinstance(outcome, base.Later):
-            _postpone(connection, node, claim, moment, _within_limit(context, claim, outcome.seconds))
+            seconds = _within_limit(context, claim, outcome.seconds)
+            _postpone(connection, node, claim, moment, dataclasses.replace(outcome, seconds=seconds))
         elif isinstance(outcome, step_runs.StepHeld):
             move(connection, node, 'hold', moment, author, reservation=None)
             end_claim(connection, node, NEVER, phase=claim.phase + 1)
@@ -119,11 +121,14 @@ def _within_limit(context: Context, claim: Lease, seconds: float) -> float:
     return min(seconds, max(limit - claim.seconds, 0)) if limit else seconds
 
 
-def _postpone(connection: sa.Connection, node: sa.Row, claim: Lease, moment: datetime.datetime, seconds: float) -> None:
+def _postpone(
+    connection: sa.Connection, node: sa.Row, claim: Lease, moment: datetime.datetime, later: base.Later
+) -> None:
     if claim.action != 'power' and states.follow(node.provision_state, 'wait'):
         # The lock is released while the node waits, so that it can be aborted or deleted.
         move(connection, node, 'wait', moment, reservation=None)
-    end_claim(connection, node, moment + datetime.timedelta(seconds=seconds), phase=claim.phase + 1)
+    phase = claim.phase + 1 if later.phase is None else later.phase
+    end_claim(connection, node, moment + datetime.timedelta(seconds=later.seconds), phase=phase)
 
 
 def _continue(connection: sa.Connection, node: sa.Row, row: sa.Row, moment: datetime.datetime, done: base.Done) -> None:

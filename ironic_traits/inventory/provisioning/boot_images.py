@@ -3,7 +3,7 @@
 import orjson
 from oslo_utils import uuidutils
 
-from ironic_traits import failures
+from ironic_traits import failures, masks
 from ironic_traits.context import Context
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.inventory.provisioning import node_states
@@ -31,13 +31,19 @@ def of_instance(context: Context, ident: str, instance: Values) -> Values:
 
 
 def _with_disk(node: Values, instance: Values) -> Values:
-    if not instance:
+    known = node['instance_info'].get('configdrive')
+    if not instance and known == masks.MASK:
+        # That of the last request.
         return instance
+    drive = instance.get('configdrive', known)
+    if drive is None:
+        return {'configdrive': None}
+    if not isinstance(drive, str | dict):
+        raise failures.InvalidInput(reason='configdrive in instance_info must be a string or an object.')
     # Imported late: only a service with the hardware type redfish has what it needs.
     from ironic_traits.redfish import boot_images, config_drives
 
     try:
-        drive = instance['configdrive']
         if isinstance(drive, dict):
             drive = config_drives.pack(drive, node)
         elif not config_drives.is_url(drive):

@@ -71,7 +71,7 @@ def set_boot_device(context: Context, ident: str, device: str, persistent: bool)
     :param persistent: whether the node boots from it each time, and not only the next time.
     :raises failures.InvalidInput: the node cannot have this boot device.
     """
-    driver, node = _read_unlocked(context, ident)
+    driver, node = _read_unlocked(context, ident, is_stable=True)
     devices = _call(driver, node, 'boot_devices')
     if device not in devices:
         text = f'Invalid boot device {device} specified. Supported are: {", ".join(devices)}.'
@@ -106,7 +106,7 @@ def _read_unlocked(context: Context, ident: str, is_stable: bool = False) -> tup
     """
     driver, node = _read(context, ident)
     state = node['provision_state']
-    if is_stable and state in states.WORKING | states.WAITING:
+    if is_stable and state in states.WORKING | states.WAITING | states.HELD:
         raise failures.InvalidState(reason=f'Node {node["uuid"]} is in the state "{state}". Try again after it.')
     if node['reservation']:
         raise failures.NodeLocked(node=node['uuid'], host=node['reservation'])

@@ -286,8 +286,9 @@ def _instance_columns(node: Any, request: _Request) -> Values:
         return {}
     info, columns = {**node['instance_info'], **request.instance}, {}
     if 'configdrive' in request.instance:
+        drive = columns['configdrive'] = info.pop('configdrive')
         # As in Ironic, which masks it there.
-        columns['configdrive'], info['configdrive'] = info['configdrive'], masks.MASK
+        info |= {} if drive is None else {'configdrive': masks.MASK}
     return {**columns, 'instance_info': info}
 
 

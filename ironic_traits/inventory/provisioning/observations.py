@@ -72,6 +72,7 @@ def store(context: Context, before: sa.Row, observed: base.Observed, asked: Mapp
         changes = _changes(node, observed)
         # While a worker has or had the node, it knows more than an observation from before.
         is_outdated = node.reservation or node.power_state != before.power_state or has_other_bmc(node, asked)
+        is_outdated = is_outdated or node.provision_state in states.WAITING
         if is_outdated or not changes:
             return
         moment = read_clock(connection)
@@ -91,7 +92,8 @@ def give_up(context: Context, uuid: str, reason: str) -> None:
     """Put a node whose BMC does not answer into maintenance, with the power state "error", as Ironic does."""
     with context.write() as connection:
         node = take(connection, uuid, *_COLUMNS, _NODES.reservation, _NODES.target_power_state)
-        if node.reservation or node.maintenance:
+        # A machine that boots for a deploy may have a BMC that does not answer for a while.
+        if node.reservation or node.maintenance or node.provision_state in states.WAITING:
             return
         moment = read_clock(connection)
         changes: Values = {

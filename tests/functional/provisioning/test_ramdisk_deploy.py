@@ -772,7 +772,7 @@ def test_a_bmc_that_refuses_to_eject(client, bmc, images):
     bmc.answers['/Systems/1/VirtualMedia'] = lambda handler: handler.answer({'error': {}}, 403)
     node = change(client, uuid, 'deleted')
     assert node['provision_state'] == 'error'
-    assert node['last_error'].endswith('set maintenance, and then deploy_interface to noop.')
+    assert 'set maintenance and then deploy_interface to noop' in node['last_error']
     for patch in ('maintenance', True), ('deploy_interface', 'noop'), ('maintenance', False):
         path, value = patch
         response = client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': f'/{path}', 'value': value}])
@@ -836,3 +836,209 @@ def test_a_worker_that_is_killed(client, bmc, images, database_url, tmp_path, nu
     node = client.get(f'/v1/nodes/{uuid}')
     assert (node['provision_state'], node['power_state'], bmc.media) == ('active', 'power on', {CD: image}), node
     assert (bmc.boots, bmc.system['PowerState']) == ([image], 'On')
+
+
+def fail(bmc, client, uuid, path, times, status=503, methods=('GET', 'POST', 'PATCH')):
+    """Let a BMC fail some times at requests to a path while a node is in the step boot_instance."""
+    left = [status] * times
+
+    def answer(handler):
+        step = client.get(f'/v1/nodes/{uuid}')['deploy_step'].get('step')
+        if step == 'boot_instance' and handler.command in methods and left:
+            handler.answer({'error': {'message': 'Busy.'}}, left.pop())
+        else:
+            handler.serve(path)
+
+    bmc.answers[path] = answer
+
+
+def slow_start(bmc):
+    """Let a machine power on only when the returned list is popped and called, or stay off after "ForceOff"."""
+    reset, waiting = bmc.reset, []
+
+    def later(kind):
+        if kind == 'On':
+            waiting.append(lambda: reset(kind))
+            return None
+        waiting.clear()
+        return reset(kind)
+
+    bmc.reset = later
+    return waiting
+
+
+def until_it_starts(client, uuid, waiting, image):
+    """Deploy a node until its machine has been told to power on."""
+    change(client, uuid, 'active', image, times=0)
+    for _ in range(MANY):
+        work(client, 1)
+        if waiting:
+            return
+    raise AssertionError
+
+
+@pytest.mark.parametrize('path', ['/Systems/1/Actions/ComputerSystem.Reset', CD])
+def test_a_restart_that_fails(client, bmc, images, path):
+    """A machine that must stay on has booted the image only if it was restarted."""
+    bmc.system['PowerState'] = 'On'
+    uuid, one, two = available(client, bmc, disable_power_off=True), *(f'{images}/200/1000000/{n}' for n in (1, 2))
+    for verb, image, boots in (('active', one, [one]), ('rebuild', two, [one, two])):
+        fail(bmc, client, uuid, path, 3)
+        assert change(client, uuid, verb, image)['provision_state'] == 'active'
+        assert bmc.boots == boots
+
+
+def test_an_undeploy_restarts_a_machine_that_must_stay_on(client, bmc, images):
+    """So nothing of the instance runs any more."""
+    bmc.system['PowerState'], kinds, reset = 'On', [], bmc.reset
+    bmc.reset = lambda kind: (kinds.append(kind), reset(kind))
+    uuid = available(client, bmc, disable_power_off=True)
+    assert change(client, uuid, 'active', f'{images}/200/1000000')['provision_state'] == 'active'
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+    assert kinds == ['ForceRestart', 'ForceRestart']
+
+
+def test_a_machine_that_is_powered_on_before_the_bmc_fails(client, bmc, images):
+    """The deploy knows that it is on without the image, also if its first looks fail."""
+    uuid = available(client, bmc)
+    fail(bmc, client, uuid, '/Systems/1', 3, methods=('GET',))
+    step = {'interface': 'power', 'step': 'power_on', 'args': {}, 'priority': 40}
+    node = change(client, uuid, 'active', f'{images}/200/1000000', deploy_steps=[step])
+    assert node['provision_state'] == 'deploy failed'
+    assert node['last_error'].endswith('The machine was powered on during the deploy.')
+
+
+def test_a_bmc_that_drops_the_image_when_it_gets_the_config_drive(client, bmc, images):
+    """The config drive does not get the medium of the image, although each medium can have both."""
+    for name in ('Cd', 'Usb'):
+        bmc.documents[f'/Systems/1/VirtualMedia/{name}']['MediaTypes'] = ['CD', 'DVD', 'USBStick']
+    uuid, image, drive = available(client, bmc), f'{images}/200/1000000', 'http://10.0.0.9/drive'
+
+    def drop(method, path, done):
+        if method == 'POST' and path.endswith('InsertMedia') and done and len(bmc.media) > 1:
+            for document in bmc.documents.values():
+                if document.get('Image') == image:
+                    document.update(Image=None, Inserted=False)
+
+    bmc.interrupt = drop
+    node = change(client, uuid, 'active', image, configdrive=drive)
+    assert (node['provision_state'], bmc.boots) == ('deploy failed', [])
+    assert list(bmc.media.values()) == [drive]
+
+
+@pytest.mark.parametrize('status', [403, 500])
+def test_a_bmc_that_does_not_switch_secure_boot_off(client, bmc, images, status):
+    """The undeploy does not fail because of it."""
+    has_secure_boot(bmc)
+    bmc.documents[SECURE]['SecureBootEnable'] = True
+    refusal = {'error': {'message': 'No privilege.'}}
+    bmc.answers[SECURE] = lambda handler: (
+        handler.answer(refusal, status) if handler.command == 'PATCH' else handler.serve(SECURE)
+    )
+    uuid = available(client, bmc, instance_info={'capabilities': {'secure_boot': 'true'}})
+    assert change(client, uuid, 'active', f'{images}/200/1000000')['provision_state'] == 'active'
+    node = change(client, uuid, 'deleted')
+    assert (node['provision_state'], node['secure_boot']) == ('available', True)
+
+
+def test_a_boot_mode_that_is_shown_late(client, bmc, images):
+    """Secure boot is tried again when the BMC shows the mode uefi."""
+    has_secure_boot(bmc, 'Legacy')
+    modes = []
+
+    def answer(handler):
+        if handler.command == 'PATCH' and (mode := handler.body.get('Boot', {}).pop('BootSourceOverrideMode', None)):
+            modes.append(mode)
+        handler.serve('/Systems/1')
+
+    def show(method, path, done):
+        if method == 'DELETE' and modes:
+            bmc.system['Boot']['BootSourceOverrideMode'] = modes.pop()
+
+    bmc.answers['/Systems/1'], bmc.interrupt = answer, show
+    uuid = available(client, bmc, instance_info={'capabilities': {'secure_boot': 'true'}})
+    node = change(client, uuid, 'active', f'{images}/200/1000000')
+    assert (node['provision_state'], bmc.documents[SECURE]['SecureBootEnable']) == ('active', True)
+
+
+def test_an_undeploy_before_the_bmc_shows_that_the_machine_is_on(client, bmc, images):
+    uuid, waiting = available(client, bmc), slow_start(bmc)
+    until_it_starts(client, uuid, waiting, f'{images}/200/1000000')
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+    assert not waiting
+
+
+def test_a_boot_device_in_the_middle_of_a_deploy(client, bmc, images):
+    """It would replace the one of the deploy."""
+    uuid, waiting = available(client, bmc), slow_start(bmc)
+    until_it_starts(client, uuid, waiting, f'{images}/200/1000000')
+    path = f'/v1/nodes/{uuid}/management/boot_device'
+    assert client.ask('PUT', path, {'boot_device': 'pxe', 'persistent': False}).status_int == 409
+    waiting.pop()()
+    work(client)
+    assert bmc.boots == [f'{images}/200/1000000']
+
+
+def test_media_of_a_deploy_that_is_held(client, bmc, images):
+    """They cannot be detached."""
+    uuid, image = available(client, bmc), f'{images}/200/1000000'
+    step = {'interface': 'deploy', 'step': 'hold', 'args': {}, 'priority': 40}
+    assert change(client, uuid, 'active', image, deploy_steps=[step])['provision_state'] == 'deploy hold'
+    assert client.ask('DELETE', f'/v1/nodes/{uuid}/vmedia', version='1.89').status_int == 409
+    assert bmc.media == {CD: image}
+
+
+def test_a_bmc_that_is_gone(client, bmc, images):
+    """What last_error says helps."""
+    uuid = available(client, bmc)
+    change(client, uuid, 'active', f'{images}/200/1000000')
+
+    def patch(**values):
+        for name, value in values.items():
+            body = [{'op': 'add', 'path': f'/{name.replace("__", "/")}', 'value': value}]
+            assert client.ask('PATCH', f'/v1/nodes/{uuid}', body).status_int == 200
+
+    patch(driver_info__redfish_address=f'http://127.0.0.1:{free_port()}')
+    node = change(client, uuid, 'deleted')
+    assert node['provision_state'] == 'error'
+    assert node['last_error'].endswith('If it does not answer at all, set disable_power_off to true, too.')
+    patch(maintenance=True, deploy_interface='noop', disable_power_off=True)
+    patch(maintenance=False)
+    assert change(client, uuid, 'deleted')['provision_state'] == 'available'
+
+
+def test_a_config_drive_in_instance_info(client, bmc, images):
+    """It is used like one in the request for the deploy, and can be removed again."""
+    uuid, drive = (
+        available(client, bmc, instance_info={'configdrive': 'http://10.0.0.9/drive'}),
+        'http://10.0.0.9/other',
+    )
+
+    def patch(op, value=None):
+        body = [{'op': op, 'path': '/instance_info/configdrive', 'value': value}]
+        assert client.ask('PATCH', f'/v1/nodes/{uuid}', body).status_int == 200
+
+    change(client, uuid, 'active', f'{images}/200/1000000')
+    assert 'http://10.0.0.9/drive' in bmc.media.values()
+    assert client.get(f'/v1/nodes/{uuid}')['instance_info']['configdrive'] == '******'
+    change(client, uuid, 'rebuild')
+    assert 'http://10.0.0.9/drive' in bmc.media.values()
+    for op, expected in (
+        ('replace', {CD: f'{images}/200/1000000', '/Systems/1/VirtualMedia/Usb': drive}),
+        ('remove', 1),
+    ):
+        patch(op, drive)
+        assert change(client, uuid, 'rebuild')['provision_state'] == 'active'
+        assert expected in (bmc.media, len(bmc.media))
+    patch('add', 5)
+    assert client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'rebuild'}).status_int == 400
+
+
+def test_a_config_drive_that_the_bmc_cannot_have(client, bmc, images):
+    """The deploy succeeds when it is removed from instance_info."""
+    bmc.documents['/Systems/1/VirtualMedia']['Members'].pop()
+    uuid = available(client, bmc)
+    node = change(client, uuid, 'active', f'{images}/200/1000000', configdrive='http://10.0.0.9/a')
+    assert node['provision_state'] == 'deploy failed'
+    client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'remove', 'path': '/instance_info/configdrive'}])
+    assert change(client, uuid, 'active')['provision_state'] == 'active'
