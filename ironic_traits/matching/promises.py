@@ -5,6 +5,7 @@ many nodes each class gives to each promise is a flow, and promises that overlap
 as large as what they ask for.
 """
 
+import copy
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -53,8 +54,21 @@ class Flow:
         :param of: class of the node, which has a free one.
         :param used_up: the promise that the node is taken for; None if it is taken for none.
         """
-        asked = self.asked if used_up is None else self.asked | {used_up: self.asked[used_up] - 1}
-        flow = type(self)(asked, self.free | {of: self.free[of] - 1})
+        flow = copy.copy(self)
+        flow.asked, flow.free = dict(self.asked), self.free | {of: self.free[of] - 1}
+        flow._given, flow.used = self._given.copy(), self.used.copy()
+        if used_up is not None:
+            flow.asked[used_up] -= 1
+            if flow.kept(used_up) > flow.asked[used_up]:
+                flow._give_back(used_up, of)
+        if flow.used[of] > flow.free[of]:
+            loser = next(flow._holders(of))
+            flow._give_back(loser, of)
+            flow._serve(loser, 1)
+        if flow.value < self.value - (used_up is not None):
+            for promise, number in flow.asked.items():
+                while (left := number - flow.kept(promise)) and flow._serve(promise, left):
+                    pass
         return flow if flow.value >= self.value - (used_up is not None) else None
 
     def needing(self, of: Class) -> list[int]:
@@ -89,6 +103,16 @@ class Flow:
                         seen.add(each)
                         paths.append([*path, (other, each)])
         return 0
+
+    def _give_back(self, promise: int, of: Class) -> None:
+        """Take a node from a promise: one of a class if it has one, else any."""
+        each = (
+            of
+            if self._given[promise, of]
+            else next(each for each in self._classes[promise] if self._given[promise, each])
+        )
+        self._given[promise, each] -= 1
+        self.used[each] -= 1
 
     def _holders(self, of: Class) -> Iterator[int]:
         return (promise for promise in of if self._given[promise, of])
