@@ -353,6 +353,13 @@ def _lock(connection: sa.Connection) -> int:
     return _state(connection).last
 
 
+def take_number(connection: sa.Connection) -> None:
+    """Let transactions that call this be carried out one after the other, also on nodes of a Galera cluster."""
+    last = _lock(connection)
+    # A cluster replicates only what has changed. No change has this number.
+    connection.execute(sa.update(tables.change_numbers).values(last=last + 1))
+
+
 @retried
 def forget(context: Writer, days: int) -> int:
     """Forget objects that were deleted some days ago. Older tokens are refused afterwards.

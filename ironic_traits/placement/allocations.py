@@ -235,9 +235,15 @@ def _take_free_nodes(
         node_id, project = rows[each.provider_id].node_id, each.demand.project_id
         if not nodes_before[each.provider_id]:
             taken[node_id] = project
-        elif newest is not None and projects.get(each.provider_id) != project:
+        # Without an allocation before, the instance of the consumer holds the node by a reservation.
+        elif newest is not None and projects.get(each.provider_id, project) != project:
             moved[node_id] = project
     promise_claims.check_moved(connection, moved)
+    if newest is not None and taken:
+        # That of the consumer: others would have been refused. It counts for what it counted for before.
+        has_instance = tables.nodes.c.id.in_(taken), tables.nodes.c.instance_uuid.is_not(None)
+        for node_id in connection.scalars(sa.select(tables.nodes.c.id).where(*has_instance)).all():
+            del taken[node_id]
     if taken:
         promise_claims.take(context, connection, taken, newest)
 

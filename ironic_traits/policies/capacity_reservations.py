@@ -13,7 +13,7 @@ RULES = rules(
     ('list_all', READER_OF_ALL, 'List the capacity reservations of all projects.', 'GET'),
     (
         'get',
-        any_of(READER_OF_ALL, f'(role:reader and {_PROJECT})'),
+        any_of(READER_OF_ALL, f'(({READER}) and {_PROJECT})'),
         'Show a capacity reservation.',
         'GET /{capacity_reservation_ident}',
     ),

@@ -15,6 +15,7 @@ from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.changes import change_feed
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
@@ -25,6 +26,7 @@ from ironic_traits.inventory.core.paging import Page, Rows, fetch
 from ironic_traits.inventory.holds import promised_nodes
 from ironic_traits.inventory.holds.promise_claims import Stale
 from ironic_traits.inventory.holds.promised_nodes import LIVE
+from ironic_traits.uuids import canonical
 
 _TABLE = tables.capacity_reservations
 _COLUMNS = tuple(_TABLE.c)
@@ -98,13 +100,15 @@ def _insert(context: Context, values: dict[str, Any], nodes: promised_nodes.Prom
     :raises Stale: other capacity reservations, or the nodes that could keep all of them, have changed.
     """
     # Transactions that have begun before the first promise do not know it. They cannot take these nodes any more.
-    ids = sorted(nodes.sufficient())
+    ids = sorted(nodes.sufficient(promised_nodes.NEW))
     with context.write() as connection:
-        node_selection.lock(connection, ids)
+        node_selection.lock(connection, ids, changes_nodes=False, is_recorded=False)
         for batch in node_selection.batches(ids):
             free = sa.select(tables.nodes.c.id).where(tables.nodes.c.id.in_(batch), eligibility.ELIGIBLE)
             if len(connection.execute(free).all()) < len(batch):
                 raise Stale
+        # One after the other, also if there are no others to lock: the newest one has the highest id.
+        change_feed.take_number(connection)
         others = sa.select(_TABLE.c.id).where(LIVE).order_by(_TABLE.c.id).with_for_update()
         if set(connection.scalars(others)) != nodes.by_id.keys() - {promised_nodes.NEW}:
             raise Stale
@@ -174,7 +178,7 @@ def _read(
     connection: sa.Connection, ident: str, columns: Columns, conditions: Sequence[sa.ColumnElement[bool]] = ()
 ) -> sa.Row:
     key = _TABLE.c.uuid if uuidutils.is_uuid_like(ident) else _TABLE.c.name
-    row = connection.execute(sa.select(*columns).where(key == ident, LIVE, *conditions)).first()
+    row = connection.execute(sa.select(*columns).where(key == canonical(ident), LIVE, *conditions)).first()
     if row is None:
         raise failures.CapacityReservationNotFound(ident=ident)
     return row

@@ -230,15 +230,21 @@ class Claim:
 
         :param taken: {promise: maximum number of these nodes}.
         """
-        return not any(self._nodes.values()) and self._has_plenty(self._parts, taken)
+        used = {promise for promise in self._nodes.values() if promise}
+        # They may have been taken for the same promise.
+        return all(self._left[each] >= taken.get(each, 0) for each in used) and self._has_plenty(self._parts, taken)
 
     def _has_plenty(self, of: Collection[int], without: Mapping[int, int]) -> bool:
         """Whether each of some promises has more free nodes than all promises that overlap with it ask for.
 
         :param without: {promise: number of nodes that do not count, if any}, besides those that are taken.
         """
+        sums: dict[Class, int] = {}
         for promise in of:
-            asked = sum(self._left[each] for each in self.promised.part(promise))
+            part = self.promised.part(promise)
+            if part not in sums:
+                sums[part] = sum(self._left[each] for each in part)
+            asked = sums[part]
             if self.promised.by_id[promise].free.bit_count() - self._number - without.get(promise, 0) < asked:
                 return False
         return True

@@ -146,11 +146,12 @@ class PromisedNodes:
         asked = {promise: left[promise] for promise in sorted(part)}
         return promises.Flow(asked, {each: members.bit_count() for each, members in classes.items() if members})
 
-    def sufficient(self) -> list[int]:
-        """Return the ids of free nodes that are enough to keep all promises, as far as they can be kept."""
-        flow, ids = self._whole, []
-        for of, number in flow.used.items():
-            ids += self.ids_of(of)[:number]
+    def sufficient(self, promise: int) -> list[int]:
+        """Return the ids of free nodes that are enough to keep a promise and its part, as far as they can be kept."""
+        part, ids = self.part(promise), []
+        for of, number in self._whole.used.items():
+            if of <= part:
+                ids += self.ids_of(of)[:number]
         return ids
 
     @functools.cached_property

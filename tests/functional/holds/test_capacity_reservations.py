@@ -329,6 +329,33 @@ def test_a_node_that_is_held_counts_when_it_gets_its_instance(client, holder):
     assert figures(client, 'a') == (1, 0, 0, 1)
 
 
+@pytest.mark.parametrize('holder', ['Placement', 'reservation'])
+def test_an_allocation_that_is_written_again(client, holder):
+    """The node has its instance, so it is not free: it counts for what it counted for before."""
+    node, other, _ = (golden(client) for _ in range(3))
+    promise(client, 'a', 1)
+    if holder == 'Placement':
+        assert claim(client, 1, node, 'project-a').status_int == 204
+        assert CLAIMS['instance_uuid'](client, 1, node).status_int == 200
+        assert client.placement('DELETE', f'/allocations/{instance(1)}').status_int == 204
+    else:
+        uuid = take(client, 1, capacity_reservation='a', node_uuid=node).json['reservation']['uuid']
+        assert CLAIMS['instance_uuid'](client, 1, node).status_int == 200
+        assert client.ask('DELETE', f'{PATH}/{uuid}').status_int == 204
+    assert claim(client, 1, node, 'project-a').status_int == 204
+    assert figures(client, 'a') == (1, 0, 0, 2)
+    assert claim(client, 2, other, 'x').status_int == 204
+
+
+def test_an_instance_of_another_project_that_has_its_reservation(client):
+    """Its reservation names the capacity reservation. Then nova allocates the node."""
+    golden(client)
+    promise(client, 'a', 1)
+    node = take(client, 1, capacity_reservation='a').json['reservation']['node_uuid']
+    assert claim(client, 1, node, 'x').status_int == 204
+    assert figures(client, 'a') == (1, 0, 0, 0)
+
+
 def move(client, project):
     """Move the allocation of the first instance of project-a to the second instance, of a project."""
     generation = client.placement('GET', f'/allocations/{instance(1)}', version='1.28').json['consumer_generation']
@@ -508,10 +535,26 @@ def test_names(client):
         golden(client)
     uuid = promise(client, 'a', 1).json['uuid']
     assert promise(client, 'a', 1).status_int == 409
-    assert client.get(f'{CAPACITY}/{uuid}') == client.get(f'{CAPACITY}/a')
+    for ident in (uuid, uuid.upper(), uuid.replace('-', '')):
+        assert client.get(f'{CAPACITY}/{ident}') == client.get(f'{CAPACITY}/a')
+        held = take(client, 9, capacity_reservation=ident)
+        assert client.ask('DELETE', f'{PATH}/{held.json["reservation"]["uuid"]}').status_int == 204
     assert client.ask('GET', f'{CAPACITY}/b').status_int == 404
     assert client.ask('DELETE', f'{CAPACITY}/b').status_int == 404
     assert take(client, 1, capacity_reservation='b').status_int == 404
+
+
+def test_a_creation_changes_no_node(client):
+    """Neither those that keep the promise, nor those of others."""
+    for _ in range(3):
+        golden(client)
+    available_of(client, 'tin')
+    before = client.get('/v1/nodes/detail')
+    token = client.get('/v1/changes')['token']
+    assert promise(client, 'a', 2).status_int == 201
+    assert promise(client, 'b', 1, resource_class='tin').status_int == 201
+    assert client.get('/v1/nodes/detail') == before
+    assert client.get(f'/v1/changes?since={token}')['changes'] == []
 
 
 def test_a_claim_reads_the_promises_again_if_one_is_new(app, client):

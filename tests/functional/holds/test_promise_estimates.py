@@ -170,6 +170,24 @@ def test_other_claims_after_the_estimate(app, client, monkeypatch, reads):
     assert len(reads) == 1
 
 
+def test_claims_of_the_project_beside_others(app, client, monkeypatch, reads):
+    """Others take nodes between the reading and the lock of the promises. There are enough, so it is not read again."""
+    nodes = [golden(client) for _ in range(12)]
+    promise(client, 'a', 5)
+    read(app, client)
+    del reads[:]
+
+    def confirm(claim_, connection, original=promise_claims.Claim.confirm):
+        claim_.promised.by_id = {
+            ident: each._replace(generation=each.generation - 2) for ident, each in claim_.promised.by_id.items()
+        }
+        original(claim_, connection)
+
+    monkeypatch.setattr(promise_claims.Claim, 'confirm', confirm)
+    assert claim(client, 1, nodes[0], 'project-a').status_int == 204
+    assert len(reads) == 1
+
+
 def test_too_many_changes(app, client, monkeypatch):
     """After many changes, there is no estimate until the nodes are read again."""
     nodes = [golden(client) for _ in range(12)]

@@ -116,7 +116,39 @@ def test_enough_nodes_are_locked(app, client):
     assert take(client, 1, capacity_reservation='special').status_int == 201
     assert promise(client, 'any', 3).status_int == 201
     promised = promised_nodes.read(app.service)
-    assert len(set(promised.sufficient())) == sum(promised.kept().values()) == 3
+    assert len(set(promised.sufficient(promised.newest))) == sum(promised.kept().values()) == 3
+
+
+def test_two_first_ones_at_once(database_url, client, monkeypatch):
+    """A claim that has read the one with the higher id does not overlook the other one, which is committed later."""
+    if database_url.startswith('sqlite'):
+        pytest.skip('its writers take turns')
+    golds, special, statuses = [golden(client) for _ in range(2)], golden(client), {}
+    add_trait(client, special, 'CUSTOM_X')
+    is_inserted, may_commit = threading.Event(), threading.Event()
+
+    def read(*arguments, original=capacity_reservations._read):
+        if threading.current_thread().name == 'slow' and not is_inserted.is_set():
+            is_inserted.set()
+            assert may_commit.wait(20)
+        return original(*arguments)
+
+    monkeypatch.setattr(capacity_reservations, '_read', read)
+    threads = [
+        threading.Thread(target=lambda: statuses.update(any=promise(client, 'any', 2).status_int), name='slow'),
+        threading.Thread(target=lambda: statuses.update(x=promise(client, 'x', 1, required=['CUSTOM_X']).status_int)),
+        threading.Thread(target=lambda: statuses.update(claim=reserve(client, 1, golds[:1]).status_int)),
+    ]
+    for thread in threads:
+        thread.start()
+        assert is_inserted.wait(20)
+        # Time to commit, or to wait for a lock.
+        thread.join(1)
+    may_commit.set()
+    for thread in threads:
+        thread.join()
+    assert statuses['any'] == 201
+    assert all(each['short'] == 0 for each in client.get(CAPACITY)['capacity_reservations']), statuses
 
 
 def test_a_claim_before_the_creation(client, monkeypatch):
