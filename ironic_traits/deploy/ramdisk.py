@@ -127,6 +127,8 @@ def work(
         raise base.WorkFailed(str(error)) from None
     try:
         with connect() as bmc:
+            images = task.node['instance_info'].get('boot_iso'), task.node['configdrive']
+            bmc.hide(image for image in images if isinstance(image, str) and config_drives.is_url(image))
             return _WORK[name](task, bmc)
     except (Failure, Unreadable) as error:
         if isinstance(error, Refused) or _looks(task) >= _LOOKS:

@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import json
 import urllib.parse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -138,6 +138,7 @@ class Bmc:
 
     def __init__(self, root: sushy.Sushy, connector: Connector, access: Access) -> None:
         self._root, self._connector, self._access = root, connector, access
+        self._hidden: list[str] = []
         self.system = access.system or self._only_system()
 
     def _only_system(self) -> str:
@@ -254,6 +255,10 @@ class Bmc:
             # Some BMCs refuse a change without the ETag of the document.
             self._connector.patch(path, data=dict(changes), etag=self._get(path).headers.get('ETag'))
 
+    def hide(self, urls: Iterable[str]) -> None:
+        """Mask passwords and tokens of some URLs in all failures: a BMC may name its images in any answer."""
+        self._hidden += [secret for url in urls for secret in _secrets(url)]
+
     def _medium(self, path: str) -> VirtualMedia:
         return _VirtualMedia(self._root._conn, path, redfish_version=self._root.redfish_version, root=self._root)
 
@@ -261,7 +266,7 @@ class Bmc:
         return self._root.get_system(self.system)
 
     def _sentences(self, *secrets: str) -> contextlib.AbstractContextManager[None]:
-        return _sentences(self._connector, self._access, *secrets)
+        return _sentences(self._connector, self._access, *secrets, *self._hidden)
 
 
 @contextlib.contextmanager

@@ -1041,3 +1041,17 @@ def test_a_config_drive_that_the_bmc_cannot_have(client, bmc, images):
     assert node['provision_state'] == 'deploy failed'
     client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'remove', 'path': '/instance_info/configdrive'}])
     assert change(client, uuid, 'active')['provision_state'] == 'active'
+
+
+@pytest.mark.parametrize('path', ['/Systems/1/Actions/ComputerSystem.Reset', '/Systems/1'])
+def test_a_bmc_that_names_the_image_in_another_answer(client, bmc, images, path):
+    """The password and the token of its URL are masked."""
+    uuid, host = available(client, bmc), images.removeprefix('http://')
+    image = f'http://me:pw-secret@{host}/200/1000000?token=tok-secret'
+    refusal = {'error': {'message': f'Cannot boot {image}'}}
+    bmc.answers[path] = lambda handler: (
+        handler.serve(path) if handler.command == 'GET' else handler.answer(refusal, 400)
+    )
+    node = change(client, uuid, 'active', image)
+    assert 'Cannot boot' in node['last_error']
+    assert 'secret' not in node['last_error']
