@@ -28,11 +28,16 @@ def flow_of(nodes, asked):
 @given(NODES, ASKED)
 def test_the_largest_flow(nodes, asked):
     """The flow is as large as the best way. No promise gets more than it asks for, or than there are nodes."""
-    flow = flow_of(nodes, asked)
+    check(flow_of(nodes, asked), nodes, asked)
+
+
+def check(flow, nodes, asked):
+    """Check that a flow is the largest one of nodes to promises."""
     assert flow.value == most(nodes, asked)
+    assert flow.asked == asked
     assert sum(flow.kept(promise) for promise in asked) == flow.value
     assert all(flow.kept(promise) <= asked[promise] for promise in asked)
-    assert all(flow.used[of] <= number for of, number in Counter(nodes).items())
+    assert all(flow.used[of] <= Counter(nodes)[of] for of in flow.used)
 
 
 def test_a_node_is_given_by_a_promise_that_has_it():
@@ -52,22 +57,32 @@ def test_the_first_promises_are_kept(nodes, asked):
 
 
 @given(NODES.filter(bool), ASKED, st.data())
-def test_a_node_is_taken(nodes, asked, data):
+def test_nodes_are_taken(nodes, asked, data):
     """A node can be taken exactly if promises do not get less, besides the one that it is taken for."""
+    flow = flow_of(nodes, asked)
+    for _ in range(data.draw(st.integers(1, len(nodes)))):
+        taken = _take_one(flow, nodes, asked, data)
+        if taken:
+            flow, nodes, asked = taken
+
+
+def _take_one(flow, nodes, asked, data):
+    """Take a node. Return the flow after it, the nodes and what is asked for; None if it cannot be taken."""
     node = data.draw(st.sampled_from(nodes))
     used_up = data.draw(st.sampled_from([None, *(promise for promise in sorted(node) if asked[promise])]))
     rest = list(nodes)
     rest.remove(node)
     less = asked if used_up is None else asked | {used_up: asked[used_up] - 1}
-    flow = flow_of(nodes, asked)
     after = flow.after(node, used_up)
     assert (after is not None) == (most(rest, less) >= most(nodes, asked) - (used_up is not None))
     if after:
-        assert after.value == most(rest, less)
-    elif used_up is None:
+        check(after, rest, less)
+        return after, rest, less
+    if used_up is None:
         # Each of them gets all that it asks for, or as many as there are nodes that match one of them.
         needing = flow.needing(node)
         matching = [each for each in nodes if each & set(needing)]
         assert needing
         assert node in matching
         assert sum(flow.kept(promise) for promise in needing) == len(matching)
+    return None

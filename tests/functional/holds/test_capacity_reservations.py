@@ -88,6 +88,29 @@ def test_the_project_uses_it_up(client):
     assert take(client, 4).status_int == 201
 
 
+def test_a_request_for_more_than_is_left(client):
+    """None of its nodes is taken, although the first ones could be, and others are free."""
+    for _ in range(4):
+        golden(client)
+    promise(client, 'a', 2)
+    body = {'instance_uuids': [instance(number) for number in range(3)], 'capacity_reservation': 'a'}
+    refused = client.ask('POST', PATH, body)
+    assert refused.json['code'] == 'baremetal.capacity_reservation.used_up'
+    assert figures(client, 'a') == (0, 2, 0, 4)
+
+
+def test_a_node_that_matches_no_promise_any_more(client):
+    """It was given back. When it is taken again, it does not count for what it counted for before."""
+    node = golden(client)
+    add_trait(client, node, 'CUSTOM_X')
+    promise(client, 'a', 1, required=['CUSTOM_X'])
+    assert claim(client, 1, node, 'project-a').status_int == 204
+    assert client.placement('DELETE', f'/allocations/{instance(1)}').status_int == 204
+    assert client.ask('DELETE', f'/v1/nodes/{node}/traits/CUSTOM_X').status_int == 204
+    assert claim(client, 2, node, 'x').status_int == 204
+    assert figures(client, 'a') == (0, 1, 1, 0)
+
+
 def test_a_group_of_promised_nodes_is_left_out(client):
     """A request with a topology gets another group, also if the promised one comes first."""
     for rack in 'rrss':
@@ -570,6 +593,15 @@ def test_a_claim_reads_the_promises_again_if_one_is_new(app, client):
     with app.service.write() as connection:
         connection.execute(sa.delete(tables.capacity_reservations))
     assert take(client, 1).status_int == 201
+
+
+@pytest.mark.parametrize('kind', ['instance_uuid', 'deploy without an instance', 'Placement'])
+def test_a_claim_of_a_node_reads_the_promises_if_one_is_new(app, client, kind):
+    """The process has read that there are none, and another one creates the first one."""
+    node = golden(client)
+    promise(client, 'a', 1)
+    app.service.has_promises = False
+    assert CLAIMS[kind](client, 1, node).status_int == 409
 
 
 def test_a_free_node_behind_many_that_are_promised(client):

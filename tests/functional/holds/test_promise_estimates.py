@@ -8,7 +8,7 @@ from ironic_traits.db import tables
 from ironic_traits.inventory.holds import promise_claims, promise_estimates, promised_nodes
 from tests.support.promises import CAPACITY, add_trait, claim, promise, take
 from tests.support.providers import golden
-from tests.support.reservations import expire, reserve
+from tests.support.reservations import PATH, available_of, expire, instance, reserve
 from tests.support.rows import set_exclusive
 
 
@@ -167,6 +167,28 @@ def test_other_claims_after_the_estimate(app, client, monkeypatch, reads):
 
     monkeypatch.setattr(promise_claims.Claim, 'confirm', confirm)
     assert claim(client, 1, nodes[0], 'x').status_int == 204
+    assert len(reads) == 1
+
+
+def test_other_claims_of_one_of_two_promises(app, client, monkeypatch, reads):
+    """A request takes nodes of two promises. Another process takes nodes of one of them meanwhile."""
+    special_ones, tin = [special(client) for _ in range(4)], [available_of(client, 'tin') for _ in range(4)]
+    promise(client, 'a', 1, required=['CUSTOM_X'])
+    promise(client, 'b', 1, resource_class='tin')
+    read(app, client)
+    del reads[:]
+
+    def confirm(claim_, connection, original=promise_claims.Claim.confirm):
+        monkeypatch.setattr(promise_claims.Claim, 'confirm', original)
+        claim_.promised.by_id = {
+            ident: each._replace(generation=each.generation - 3 * (each.name == 'a'))
+            for ident, each in claim_.promised.by_id.items()
+        }
+        original(claim_, connection)
+
+    monkeypatch.setattr(promise_claims.Claim, 'confirm', confirm)
+    body = {'instance_uuids': [instance(1), instance(2)], 'node_uuid': [special_ones[0], tin[0]]}
+    assert client.ask('POST', PATH, body).status_int == 201
     assert len(reads) == 1
 
 
