@@ -106,11 +106,7 @@ class Flow:
 
     def _give_back(self, promise: int, of: Class) -> None:
         """Take a node from a promise: one of a class if it has one, else any."""
-        each = (
-            of
-            if self._given[promise, of]
-            else next(each for each in self._classes[promise] if self._given[promise, each])
-        )
+        each = next(each for each in (of, *self._classes[promise]) if self._given[promise, each])
         self._given[promise, each] -= 1
         self.used[each] -= 1
 
