@@ -100,22 +100,18 @@ _TOUCH = _RAISE_GENERATIONS.values(origins.LOCKED)
 _LOCK_ONLY = _RAISE_GENERATIONS.values(generation=tables.nodes.c.generation + 1)
 
 
-def lock(
-    connection: sa.Connection, node_ids: Sequence[int], changes_nodes: bool = True, is_recorded: bool = True
-) -> None:
+def lock(connection: sa.Connection, node_ids: Sequence[int], changes_nodes: bool = True) -> None:
     """Lock nodes until the end of the transaction (invariant 1).
 
     :param node_ids: sorted ids.
     :param changes_nodes: whether the nodes get a new time of their last update.
-    :param is_recorded: whether the change feed has the nodes.
     """
     moment = now()
     for batch in batches(node_ids):
         if connection.dialect.name != 'sqlite':
             connection.execute(_IN_ORDER, {'ids': batch}).all()
         connection.execute(*(_TOUCH, {'ids': batch, 'now': moment}) if changes_nodes else (_LOCK_ONLY, {'ids': batch}))
-        if is_recorded:
-            change_feed.record_nodes(connection, batch)
+        change_feed.record_nodes(connection, batch)
 
 
 def batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:

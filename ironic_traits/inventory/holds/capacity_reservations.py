@@ -102,7 +102,7 @@ def _insert(context: Context, values: dict[str, Any], nodes: promised_nodes.Prom
     # Transactions that have begun before the first promise do not know it. They cannot take these nodes any more.
     ids = sorted(nodes.sufficient(promised_nodes.NEW))
     with context.write() as connection:
-        node_selection.lock(connection, ids, changes_nodes=False, is_recorded=False)
+        node_selection.lock(connection, ids, changes_nodes=False)
         for batch in node_selection.batches(ids):
             free = sa.select(tables.nodes.c.id).where(tables.nodes.c.id.in_(batch), eligibility.ELIGIBLE)
             if len(connection.execute(free).all()) < len(batch):

@@ -567,17 +567,16 @@ def test_names(client):
     assert take(client, 1, capacity_reservation='b').status_int == 404
 
 
-def test_a_creation_changes_no_node(client):
-    """Neither those that keep the promise, nor those of others."""
-    for _ in range(3):
-        golden(client)
-    available_of(client, 'tin')
+def test_a_creation_locks_nodes_that_it_is_about(client):
+    """They do not get another time of their last update. Those of other promises are not in the change feed."""
+    golden(client)
+    tin = available_of(client, 'tin')
     before = client.get('/v1/nodes/detail')
+    assert promise(client, 'a', 1).status_int == 201
     token = client.get('/v1/changes')['token']
-    assert promise(client, 'a', 2).status_int == 201
     assert promise(client, 'b', 1, resource_class='tin').status_int == 201
     assert client.get('/v1/nodes/detail') == before
-    assert client.get(f'/v1/changes?since={token}')['changes'] == []
+    assert [each['uuid'] for each in client.get(f'/v1/changes?since={token}')['changes']] == [tin]
 
 
 def test_a_claim_reads_the_promises_again_if_one_is_new(app, client):
