@@ -413,6 +413,16 @@ def test_an_allocation_moves(client):
     assert client.placement('PUT', f'/allocations/{instance(2)}', body, '1.28').status_int == 204
 
 
+def test_an_allocation_moves_after_the_expiry(app, client):
+    """Another project can get it: the node counts for nothing, although another promise is there."""
+    node, _ = golden(client), golden(client)
+    promise(client, 'a', 1)
+    promise(client, 'b', 1)
+    assert claim(client, 1, node, 'project-a').status_int == 204
+    expire_promise(app, 'a')
+    assert move(client, 'x') == 204
+
+
 def test_what_an_owner_sees_of_a_refusal(database_url):
     """An allocation of an administrator for a project does not name the promises of others."""
     with make_app(database_url, api__auth_strategy='noauth2') as app:
@@ -470,15 +480,20 @@ def test_expiry(client):
     assert take(client, 1).status_int == 201
 
 
+def expire_promise(app, name):
+    """Let a capacity reservation expire, whose row stays."""
+    past = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
+    with app.service.write() as connection:
+        connection.execute(sa.update(tables.capacity_reservations).filter_by(name=name).values(expires_at=past))
+
+
 def test_claims_after_an_expiry(app, client):
     """The newest capacity reservation does not exist any more, but its row does."""
     for _ in range(2):
         golden(client)
     promise(client, 'a', 1)
     promise(client, 'b', 1)
-    past = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
-    with app.service.write() as connection:
-        connection.execute(sa.update(tables.capacity_reservations).filter_by(name='b').values(expires_at=past))
+    expire_promise(app, 'b')
     assert take(client, 1).status_int == 201
     assert take(client, 2).status_int == 409
 
@@ -601,6 +616,15 @@ def test_a_claim_of_a_node_reads_the_promises_if_one_is_new(app, client, kind):
     promise(client, 'a', 1)
     app.service.has_promises = False
     assert CLAIMS[kind](client, 1, node).status_int == 409
+
+
+def test_free_nodes_behind_the_last_one_that_is_promised(client):
+    """They can be far behind it."""
+    add_trait(client, golden(client), 'CUSTOM_X')
+    nodes = [golden(client) for _ in range(20)]
+    promise(client, 'a', 1, required=['CUSTOM_X'])
+    assert [claim(client, number, node, 'x').status_int for number, node in enumerate(nodes)] == [204] * 20
+    assert figures(client, 'a') == (0, 1, 0, 1)
 
 
 def test_a_free_node_behind_many_that_are_promised(client):

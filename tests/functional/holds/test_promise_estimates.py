@@ -210,6 +210,17 @@ def test_claims_of_the_project_beside_others(app, client, monkeypatch, reads):
     assert len(reads) == 1
 
 
+def test_a_node_that_is_new_since_the_reading(app, client, reads):
+    """The estimate does not have it, but is still one."""
+    nodes = [golden(client) for _ in range(4)]
+    promise(client, 'a', 1)
+    read(app, client)
+    del reads[:]
+    new = golden(client)
+    assert [claim(client, number, node, 'x').status_int for number, node in enumerate([nodes[0], new])] == [204, 204]
+    assert not reads
+
+
 def test_too_many_changes(app, client, monkeypatch):
     """After many changes, there is no estimate until the nodes are read again."""
     nodes = [golden(client) for _ in range(12)]

@@ -154,6 +154,15 @@ def _with_many_values(route):
     route.fulfill(json={'nodes': 5000, 'facets': dict.fromkeys(query['by'][0].split(','), counts)})
 
 
+def _with_many_classes(route):
+    if 'resource_class' not in json.loads(route.request.post_data).get('by', ()):
+        route.continue_()
+        return
+    figures = {'matching': 1, 'free': 1, 'held': 0, 'unavailable': {}}
+    classes = [{'value': f'class-{number}', **figures} for number in range(101)]
+    route.fulfill(json={'flavors': [{'name': 'all', **figures, 'by': {'resource_class': classes}}], 'warnings': []})
+
+
 def test_more_values_than_are_shown(tab):
     """The page says that there are more."""
     tab.page.route('**/v1/facets?*', _with_many_values)
@@ -164,6 +173,7 @@ def test_more_values_than_are_shown(tab):
     expect(page.get_by_text('Only the 1000 traits that most nodes have are here.')).to_be_visible()
     page.get_by_label('Find a trait').fill('CUSTOM_')
     expect(page.get_by_text('and 800 more: enter more of the name')).to_be_visible()
+    tab.page.route('**/v1/capacity', _with_many_classes)
     tab.open('#/capacity')
     expect(page.get_by_text('These are the 100 resource classes that most nodes have.')).to_be_visible()
 
