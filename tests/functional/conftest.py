@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import os
 import pathlib
 import queue
 import shutil
@@ -158,9 +159,12 @@ class AccessCopy:
     def restore(self):
         """Copy the template again if the previous test has written to the database. Most tests have not."""
         if self._written != self._files():
-            # SQLite deletes the log of the old copy with its last connection.
             self._app.service.database.close()
-            shutil.copy(self._template, self._path)
+            # A thread may still have a connection: then SQLite has not deleted the log, which belongs to the old copy.
+            for suffix in ('-wal', '-shm'):
+                pathlib.Path(f'{self._path}{suffix}').unlink(missing_ok=True)
+            new = shutil.copy(self._template, f'{self._path}.new')
+            os.replace(new, self._path)
             self._written = self._files()
         self._app.service.writers.forget()
         self._app.service.noted_traits.forget()
