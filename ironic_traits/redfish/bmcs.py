@@ -238,7 +238,8 @@ class Bmc:
         :param path: of the document of the medium.
         :raises Failure: the BMC refuses it.
         """
-        with self._sentences(*_secrets(url)):
+        self.hide([url])
+        with self._sentences():
             self._medium(path).insert_media(url, transfer_protocol=_PROTOCOLS.get(url.partition(':')[0]))
 
     def eject_medium(self, path: str, image: str) -> None:
@@ -246,7 +247,8 @@ class Bmc:
 
         :param image: what the BMC shows of it.
         """
-        with self._sentences(*_secrets(image)):
+        self.hide([image])
+        with self._sentences():
             self._medium(path).eject_media()
 
     def patch(self, path: str, changes: Mapping[str, Any]) -> None:
@@ -265,8 +267,8 @@ class Bmc:
     def _system(self) -> System:
         return self._root.get_system(self.system)
 
-    def _sentences(self, *secrets: str) -> contextlib.AbstractContextManager[None]:
-        return _sentences(self._connector, self._access, *secrets, *self._hidden)
+    def _sentences(self) -> contextlib.AbstractContextManager[None]:
+        return _sentences(self._connector, self._access, *self._hidden)
 
 
 @contextlib.contextmanager

@@ -150,22 +150,28 @@ def test_a_node_that_the_last_promises_need(app, client):
     assert take(client, 4).status_int == 409
 
 
+def others_take(monkeypatch, number):
+    """Let another process take so many nodes of promise a before the next claim locks the promises."""
+
+    def confirm(claim_, connection, original=promise_claims.Claim.confirm):
+        monkeypatch.setattr(promise_claims.Claim, 'confirm', original)
+        # Its transaction has raised the generation.
+        claim_.promised.by_id = {
+            ident: each._replace(generation=each.generation - number * (each.name == 'a'))
+            for ident, each in claim_.promised.by_id.items()
+        }
+        original(claim_, connection)
+
+    monkeypatch.setattr(promise_claims.Claim, 'confirm', confirm)
+
+
 def test_other_claims_after_the_estimate(app, client, monkeypatch, reads):
     """Between the estimate and the lock of the promises, another process takes the node that was left."""
     nodes = [golden(client) for _ in range(3)]
     promise(client, 'a', 1)
     read(app, client)
     del reads[:]
-
-    def confirm(claim_, connection, original=promise_claims.Claim.confirm):
-        monkeypatch.setattr(promise_claims.Claim, 'confirm', original)
-        # As if another process had taken it: its transaction has raised the generation.
-        claim_.promised.by_id = {
-            ident: each._replace(generation=each.generation - 2) for ident, each in claim_.promised.by_id.items()
-        }
-        original(claim_, connection)
-
-    monkeypatch.setattr(promise_claims.Claim, 'confirm', confirm)
+    others_take(monkeypatch, 2)
     assert claim(client, 1, nodes[0], 'x').status_int == 204
     assert len(reads) == 1
 
@@ -177,16 +183,7 @@ def test_other_claims_of_one_of_two_promises(app, client, monkeypatch, reads):
     promise(client, 'b', 1, resource_class='tin')
     read(app, client)
     del reads[:]
-
-    def confirm(claim_, connection, original=promise_claims.Claim.confirm):
-        monkeypatch.setattr(promise_claims.Claim, 'confirm', original)
-        claim_.promised.by_id = {
-            ident: each._replace(generation=each.generation - 3 * (each.name == 'a'))
-            for ident, each in claim_.promised.by_id.items()
-        }
-        original(claim_, connection)
-
-    monkeypatch.setattr(promise_claims.Claim, 'confirm', confirm)
+    others_take(monkeypatch, 3)
     body = {'instance_uuids': [instance(1), instance(2)], 'node_uuid': [special_ones[0], tin[0]]}
     assert client.ask('POST', PATH, body).status_int == 201
     assert len(reads) == 1
@@ -198,14 +195,7 @@ def test_claims_of_the_project_beside_others(app, client, monkeypatch, reads):
     promise(client, 'a', 5)
     read(app, client)
     del reads[:]
-
-    def confirm(claim_, connection, original=promise_claims.Claim.confirm):
-        claim_.promised.by_id = {
-            ident: each._replace(generation=each.generation - 2) for ident, each in claim_.promised.by_id.items()
-        }
-        original(claim_, connection)
-
-    monkeypatch.setattr(promise_claims.Claim, 'confirm', confirm)
+    others_take(monkeypatch, 2)
     assert claim(client, 1, nodes[0], 'project-a').status_int == 204
     assert len(reads) == 1
 
