@@ -110,7 +110,7 @@ class CapacityUsedUp(Failure):
     code = 'baremetal.capacity_reservation.used_up'
     text = (
         'The request needs {needed} of the nodes of capacity reservation {name}. It has a right to {left} more. Free '
-        'nodes that match it: {free}.'
+        'nodes that match it: {free}; those that also match the rest of the request: {matched}.'
     )
 
 

@@ -153,8 +153,7 @@ class NodeChoice:
         """
         promise_claims.look(self.context, connection)
         free = eligibility.eligible_for(eligibility.only(instances))
-        if self.request.capacity_reservation and (claim := self.claim()):
-            free = sa.and_(free, *claim.conditions(self.context))
+        free = sa.and_(free, *self.promise_conditions())
         conditions = [*self.request.conditions(self.context), free]
         in_turn = are_taken_in_turn(self.request) and not (self.waits or first)
         places = self.context.service.places
@@ -182,6 +181,11 @@ class NodeChoice:
         """
         promised, named = self.context.promised, self.request.capacity_reservation
         return Claim(promised, named) if named or (promised and promised.newest) else None
+
+    def promise_conditions(self) -> list[Condition]:
+        """Return the conditions on nodes of the capacity reservation that the request names."""
+        claim = self.claim()
+        return claim.conditions(self.context) if claim else []
 
     def allowed(self, rows: Sequence[_Node], own: Collection[int] = ()) -> Sequence[_Node]:
         """Return those of some nodes that can be taken together, the first ones first. Others need the rest.
@@ -256,7 +260,7 @@ class NodeChoice:
                 break
             size *= _GROWTH
         if claim and (claim.named or len(rows) >= count):
-            raise claim.refusal(self.context, count)
+            raise claim.refusal(self.context, count, len(rows))
         raise TooFew(instances)
 
     def _own(self, connection: sa.Connection, instances: Sequence[str]) -> set[int]:

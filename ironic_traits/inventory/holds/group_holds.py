@@ -55,8 +55,7 @@ class GroupChoice(NodeChoice):
             if not all(policy.allows(*each) for policy, *each in zip(policies, numbers, own, strict=True)):
                 raise held_elsewhere(instances[0], self._nodes.own[0].uuid, True, 'does not match')
             return
-        busy, promised, claim = set(self._busy), set[int](), self.claim()
-        named = claim.conditions(self.context) if claim else []
+        busy, promised, named = set(self._busy), set[int](), self.promise_conditions()
         for conditions in ([first] if first else []) + [[]]:
             while True:
                 free = Free(eligibility.only(rest), [*conditions, *named], frozenset(busy | promised))
@@ -69,7 +68,7 @@ class GroupChoice(NodeChoice):
                     or len(claim.choose(self._chosen, self._project, allocated)) == len(rest)
                 ):
                     break
-                refusal = claim.refusal(self.context, len(rest))
+                refusal = claim.refusal(self.context, len(rest), len(self._chosen))
                 if promised.issuperset(claim.refused):
                     raise refusal
                 promised.update(claim.refused)
@@ -99,7 +98,8 @@ class GroupChoice(NodeChoice):
             raise Lost
         self._lock(connection)
         policies = self.request.topology
-        conditions = [*self.request.conditions(self.context), eligibility.eligible_for(eligibility.only(instances))]
+        free = eligibility.eligible_for(eligibility.only(instances))
+        conditions = [*self.request.conditions(self.context), free, *self.promise_conditions()]
         columns = (*columns, *node_groups.columns(policies))
         rows = taken_nodes.read_taken(connection, self._chosen, conditions, columns)
         rows = self.confirmed(connection, rows, self._own(connection, instances))

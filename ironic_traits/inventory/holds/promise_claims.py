@@ -44,6 +44,13 @@ _LOCK_AND_RAISE = (
     .returning(*_GENERATIONS)
     .add_cte(_FORGET.cte('forgotten'))
 )
+#: How many nodes are held for promises.
+_HELD_FOR = prepared(
+    sa.select(_USES.c.capacity_reservation_id, sa.func.count())
+    .join(tables.nodes, tables.nodes.c.id == _USES.c.node_id)
+    .where(_USES.c.capacity_reservation_id.in_(sa.bindparam('ids')), HELD)
+    .group_by(_USES.c.capacity_reservation_id)
+)
 #: The policy rule of who may see a promise, and the key of its project in the target.
 VISIBLE, PROJECT = 'baremetal:capacity_reservation:get', 'capacity_reservation.project'
 #: How often a request begins again because a node that is not free in the index can be taken. It is free the next time.
@@ -111,6 +118,7 @@ class Claim:
                 self._count(of, position)
                 if used_up is not None:
                     self._left[used_up] -= 1
+            self._note_used_up(position)
         self._nodes[node_id] = used_up
         return True
 
@@ -126,11 +134,17 @@ class Claim:
         """Return the conditions on nodes that the nodes must fulfil because of the promise that they are taken for."""
         return self.named.request.conditions(context) if self.named else []
 
-    def refusal(self, context: Context, needed: int) -> failures.CapacityPromised | failures.CapacityUsedUp:
-        """Return the failure that not so many nodes can be taken."""
+    def refusal(
+        self, context: Context, needed: int, matched: int
+    ) -> failures.CapacityPromised | failures.CapacityUsedUp:
+        """Return the failure that not so many nodes can be taken.
+
+        :param matched: number of free nodes that match the request, and the promise that it names.
+        """
         if self.named:
             free = self.named.free.bit_count()
-            return failures.CapacityUsedUp(needed=needed, name=self.named.name, left=self.named.left, free=free)
+            figures = {'left': self.named.left, 'free': free, 'matched': matched}
+            return failures.CapacityUsedUp(needed=needed, name=self.named.name, **figures)
         # For the caller, promises that they may not see do not exist.
         return failures.CapacityPromised(
             [
@@ -165,7 +179,7 @@ class Claim:
                 connection.execute(_FORGET, nodes)
                 rows = connection.execute(_READ, {'ids': raised['ids']}).all()
             taken = {row.id: row.generation - number - self.promised.by_id[row.id].generation for row in rows}
-            if taken.keys() != self._parts or (any(taken.values()) and not self._leaves(taken)):
+            if taken.keys() != self._parts or (any(taken.values()) and not self._leaves(connection, taken)):
                 raise Stale
         uses = [
             {'node_id': node, 'capacity_reservation_id': promise} for node, promise in self._nodes.items() if promise
@@ -186,16 +200,23 @@ class Claim:
         if position is None:
             if not all(map(self._is_full, {self.promised.part(promise) for promise in of})):
                 raise Stale
-            self._parts |= of
-        elif of:
+            self._parts |= self.promised.by_id.keys()
+            return
+        if of:
             if not self._try(of, project)[0]:
                 raise Stale
             self._count(of, position)
+        self._note_used_up(position)
 
     def _count(self, of: Class, position: int) -> None:
         self._parts |= self.promised.part(next(iter(of)))
         self._taken |= 1 << position
         self._number += 1
+
+    def _note_used_up(self, position: int | None) -> None:
+        # One of their nodes may be given back and not be free at once. Then another claim counts on this node.
+        if position is not None:
+            self._parts |= self.promised.used_up(position)
 
     def _try(self, of: Class, project: str | None) -> tuple[bool, int | None]:
         """Return whether a node of a class can be taken, and the promise that it is taken for."""
@@ -225,14 +246,20 @@ class Claim:
         """Whether all promises of a part can be kept."""
         return self._has_plenty(part, {}) or self._flow(part).is_full
 
-    def _leaves(self, taken: Mapping[int, int]) -> bool:
+    def _leaves(self, connection: sa.Connection, taken: Mapping[int, int]) -> bool:
         """Whether all promises of the nodes can be kept although other transactions have taken nodes.
 
         :param taken: {promise: maximum number of these nodes}.
         """
+        by_id = self.promised.by_id
+        held: dict[int, int] = dict(map(tuple, connection.execute(_HELD_FOR, {'ids': list(self._parts)})))
+        if any(by_id[each].number - held.get(each, 0) > by_id[each].left for each in self._parts):
+            # Nodes were given back.
+            return False
         used = {promise for promise in self._nodes.values() if promise}
         # They may have been taken for the same promise.
-        return all(self._left[each] >= taken.get(each, 0) for each in used) and self._has_plenty(self._parts, taken)
+        asking = self._parts & self.promised.asking
+        return all(self._left[each] >= taken.get(each, 0) for each in used) and self._has_plenty(asking, taken)
 
     def _has_plenty(self, of: Collection[int], without: Mapping[int, int]) -> bool:
         """Whether each of some promises has more free nodes than all promises that overlap with it ask for.
@@ -337,5 +364,5 @@ def take(context: Context, connection: sa.Connection, nodes: Mapping[int, str | 
     claim = Claim(context.promised)
     for node_id, project in nodes.items():
         if not claim.take(node_id, project):
-            raise claim.refusal(context, len(nodes))
+            raise claim.refusal(context, len(nodes), 0)
     claim.confirm(connection)

@@ -109,6 +109,10 @@ class PromisedNodes:
         """Return the promises that the free node at a position matches, and that still ask for nodes."""
         return frozenset(promise for promise in self.asking if _has(self._bytes[promise], position))
 
+    def used_up(self, position: int) -> Class:
+        """Return the promises that the free node at a position matches, and that asked for no more nodes."""
+        return frozenset(each for each in self.by_id.keys() - self.asking if _has(self._bytes[each], position))
+
     def ids_of(self, of: Class) -> list[int]:
         """Return the ids of the free nodes that match exactly some promises, of those that still ask for nodes."""
         others = (self.by_id[promise].free for promise in self.asking - of)

@@ -97,6 +97,9 @@ def test_a_request_for_more_than_is_left(client):
     refused = client.ask('POST', PATH, body)
     assert refused.json['code'] == 'baremetal.capacity_reservation.used_up'
     assert figures(client, 'a') == (0, 2, 0, 4)
+    refused = take(client, 1, capacity_reservation='a', required=['CUSTOM_X'])
+    assert 'It has a right to 2 more. Free nodes that match it: 4; those that also match the rest' in refused.text
+    assert 'request: 0.' in refused.text
 
 
 def test_a_node_that_matches_no_promise_any_more(client):

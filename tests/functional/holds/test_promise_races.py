@@ -18,7 +18,7 @@ from ironic_traits.changes import change_feed
 from ironic_traits.inventory.holds import capacity_reservations, free_nodes, promise_claims, promised_nodes
 from tests.support.client import Client
 from tests.support.concurrency import at_once, wait_until
-from tests.support.promises import CAPACITY, add_trait, claim, promise, take
+from tests.support.promises import CAPACITY, add_trait, claim, figures, promise, take
 from tests.support.providers import golden
 from tests.support.reservations import PATH, instance, reserve
 from tests.support.service import ForkedServer
@@ -204,3 +204,27 @@ def test_two_nodes_change_during_a_claim(database_url, app, client, monkeypatch)
     refused = reserve(client, 1, [node])
     assert refused.status_int == 409
     assert 'capacity reservation a needs 1 of the 1 that match it' in refused.text
+
+
+def test_a_node_that_is_given_back_during_a_claim(database_url, app, client, monkeypatch):
+    """A promise was used up when a claim read it. Before the claim commits, its node breaks, and another goes."""
+    if database_url.startswith('sqlite'):
+        pytest.skip('its writers take turns')
+    (used, first, second), statuses = [golden(client) for _ in range(3)], []
+    assert promise(client, 'a', 1).status_int == 201
+    assert claim(client, 1, used, 'project-a').status_int == 204
+    # From now on, an estimate knows that the promise is used up.
+    change_feed.now(app.service)
+    client.get(CAPACITY)
+
+    def confirm(*arguments, original=promise_claims.Claim.confirm):
+        monkeypatch.setattr(promise_claims.Claim, 'confirm', original)
+        assert client.placement('DELETE', f'/allocations/{instance(1)}', None, '1.28').status_int == 204
+        assert client.ask('PUT', f'/v1/nodes/{used}/maintenance', {}).status_int == 202
+        statuses.append(claim(client, 2, second, 'another').status_int)
+        return original(*arguments)
+
+    monkeypatch.setattr(promise_claims.Claim, 'confirm', confirm)
+    statuses.append(claim(client, 3, first, 'another').status_int)
+    assert statuses == [204, 409]
+    assert figures(client, 'a') == (0, 1, 0, 1)
