@@ -39,10 +39,10 @@ def host_url(scheme: str, host: str, port: int | None) -> str:
     return f'{scheme}://{name}' + (f':{port}' if port else '')
 
 
-def check_peer(address: str) -> None:
+def check_address(address: str) -> None:
     """Raise BadAddress for an IP address that leads to this machine or to its link.
 
-    :param address: the IP address that a connection has reached, after names were resolved.
+    :param address: the IP address, after names were resolved.
     :raises BadAddress: it is a loopback, link-local, multicast or unspecified address.
     """
     ip = ipaddress.ip_address(address.partition('%')[0])

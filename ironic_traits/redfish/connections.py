@@ -6,19 +6,21 @@ to another host.
 
 import contextlib
 import logging
+import queue
 import socket
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import requests
 import sushy.connector
 from requests.adapters import HTTPAdapter
 from urllib3 import connection, connectionpool
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
 
-from ironic_traits.redfish.addresses import check_peer
+from ironic_traits.redfish.addresses import BadAddress, check_address
 
 #: Maximum number of bytes of one answer, and of all answers of a connection.
 MAX_ANSWER, MAX_TOTAL = 2 * 2**20, 16 * 2**20
@@ -49,17 +51,13 @@ class Limits:
         self._bytes = 0
         self._sockets: list[socket.socket] = []
 
-    def add(self, connected: socket.socket) -> socket.socket:
-        """Add a socket, and return it. It is shut down when the time is over.
+    def check(self, address: str) -> None:
+        """Raise addresses.BadAddress for an IP address that is not allowed."""
+        if not self._local:
+            check_address(address)
 
-        :raises addresses.BadAddress: it has reached an address that is not allowed.
-        """
-        try:
-            if not self._local:
-                check_peer(connected.getpeername()[0])
-        except ValueError:
-            connected.close()
-            raise
+    def add(self, connected: socket.socket) -> socket.socket:
+        """Add a socket, and return it. It is shut down when the time is over."""
         # A duplicate, because TLS takes the socket away. A BMC has one connection at a time.
         self.close()
         self._sockets.append(connected.dup())
@@ -166,13 +164,11 @@ class Adapter(HTTPAdapter):
 
         class Plain(connection.HTTPConnection):
             def _new_conn(self) -> socket.socket:
-                _share_timeout(self)
-                return limits.add(super()._new_conn())
+                return _connect(self, super()._new_conn, limits)
 
         class Encrypted(connection.HTTPSConnection):
             def _new_conn(self) -> socket.socket:
-                _share_timeout(self)
-                return limits.add(super()._new_conn())
+                return _connect(self, super()._new_conn, limits)
 
         plain = type('PlainPool', (connectionpool.HTTPConnectionPool,), {'ConnectionCls': Plain})
         encrypted = type('EncryptedPool', (connectionpool.HTTPSConnectionPool,), {'ConnectionCls': Encrypted})
@@ -214,8 +210,50 @@ class HostAdapter(Adapter):
         return super().send(request, *args, **kwargs)
 
 
-def _share_timeout(connected: connection.HTTPConnection) -> None:
-    """Share the time for a connection between the addresses of its host, which are tried one after another."""
-    with contextlib.suppress(OSError):
-        found = socket.getaddrinfo(connected.host, connected.port, type=socket.SOCK_STREAM)
-        connected.timeout = (connected.timeout or 1) / len({address[4][0] for address in found})
+def _connect(
+    connected: connection.HTTPConnection, connect: Callable[[], socket.socket], limits: Limits
+) -> socket.socket:
+    """Connect to the first address of a host that answers. The lookup and the addresses share the time.
+
+    :param connect: connects to ``host`` of the connection.
+    :raises addresses.BadAddress: its last address is not allowed.
+    """
+    name, seconds = connected.host, connected.timeout or 1
+    end = time.monotonic() + seconds
+    addresses = _look_up(connected, seconds)
+    try:
+        for number, address in enumerate(addresses):
+            connected.host = address
+            connected.timeout = max(end - time.monotonic(), 0.001) / (len(addresses) - number)
+            try:
+                limits.check(address)
+                return limits.add(connect())
+            except (NewConnectionError, ConnectTimeoutError, BadAddress):
+                if number == len(addresses) - 1:
+                    raise
+    finally:
+        # The certificate is for the name.
+        connected.host = name
+    raise NewConnectionError(connected, f'{name} has no address')
+
+
+def _look_up(connected: connection.HTTPConnection, seconds: float) -> list[str]:
+    """Return the IP addresses of the host of a connection. The system may look longer for them."""
+    found = queue.SimpleQueue[Any]()
+
+    def look() -> None:
+        try:
+            found.put(socket.getaddrinfo(connected.host, connected.port, type=socket.SOCK_STREAM))
+        except (OSError, ValueError) as error:
+            found.put(error)
+
+    threading.Thread(target=look, daemon=True).start()
+    try:
+        result = found.get(timeout=seconds)
+    except queue.Empty:
+        raise ConnectTimeoutError(connected, f'{connected.host} was not found in time') from None
+    if isinstance(result, socket.gaierror):
+        raise NameResolutionError(connected.host, connected, result)
+    if isinstance(result, Exception):
+        raise result
+    return list(dict.fromkeys(str(each[4][0]) for each in result))

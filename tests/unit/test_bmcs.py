@@ -6,7 +6,9 @@ import datetime
 import json
 import logging
 import os
+import socket
 import ssl
+import threading
 import time
 
 import pytest
@@ -221,6 +223,45 @@ def test_a_bmc_that_is_not_there(bmc):
     assert failure(bmc) == 'The BMC cannot be reached: Connection refused.'
 
 
+def found_at(monkeypatch, *addresses):
+    """Let the system find bmc.example at some addresses, and return what it looks up."""
+    looked_up = []
+
+    def look_up(name, port, *arguments, original=socket.getaddrinfo, **options):
+        looked_up.append(name)
+        places = addresses if name == 'bmc.example' else [name]
+        return [each for address in places for each in original(address, port, *arguments, **options)]
+
+    monkeypatch.setattr(socket, 'getaddrinfo', look_up)
+    return looked_up
+
+
+@pytest.mark.parametrize('first', ['127.0.0.2', '::1'])
+def test_a_name_with_an_address_that_does_not_answer(bmc, monkeypatch, first):
+    names = found_at(monkeypatch, first, '127.0.0.1')
+    with connect(bmc, redfish_address=f'http://bmc.example:{bmc.server_port}') as connected:
+        assert connected.document()['PowerState'] == 'Off'
+    assert names == ['bmc.example', first, '127.0.0.1']
+
+
+def test_no_connection_to_an_address_that_is_not_allowed(bmc, monkeypatch):
+    """How long it takes, and what fails, says nothing about the ports of this machine."""
+    found_at(monkeypatch, '127.0.0.1')
+    monkeypatch.setattr(socket.socket, 'connect', None)
+    text = failure(bmc, local=False, redfish_address=f'http://bmc.example:{bmc.server_port}')
+    assert '127.0.0.1 is an address of this machine or its link.' in text
+
+
+def test_a_lookup_that_hangs(bmc, monkeypatch):
+    ends = threading.Event()
+    monkeypatch.setattr(socket, 'getaddrinfo', lambda *arguments, **options: ends.wait() and [])
+    try:
+        text = failure(bmc, timeout=1, redfish_address='http://bmc.example')
+        assert text == 'The BMC did not answer in time ([redfish] timeout).'
+    finally:
+        ends.set()
+
+
 def test_one_of_several_systems(bmc):
     bmc.documents['/Systems']['Members'].append(to('/Systems/2'))
     bmc.documents['/Systems/2'] = {'PowerState': 'On'}
@@ -243,7 +284,7 @@ def test_one_of_several_systems(bmc):
 ])  # fmt: skip
 def test_addresses_of_this_machine_and_its_link(address, is_allowed):
     try:
-        addresses.check_peer(address)
+        addresses.check_address(address)
     except addresses.BadAddress:
         assert not is_allowed
     else:
