@@ -98,6 +98,7 @@ class Driver(Management, abc.ABC):
         kind of an action (deploy is also the kind of a rebuild) is here, ``work`` is called for each step. Otherwise it
         is called for the whole action.
     :cvar simulates: whether it only pretends to have hardware.
+    :cvar runs_ramdisk: whether nodes may have more deploy steps than ``steps``, in a deploy ramdisk.
     :cvar core_deploy_steps: (interface, step) of each deploy step that clients can disable, but not replace.
     :cvar refreshable: the inspect interfaces that read a BMC, in any state, for the action "refresh".
     :cvar watches: whether ``observe`` returns what a BMC shows.
@@ -107,6 +108,7 @@ class Driver(Management, abc.ABC):
     properties: dict[str, str] = {}
     steps: dict[str, tuple[Any, ...]] = {}
     simulates = False
+    runs_ramdisk = True
     core_deploy_steps: frozenset[tuple[str, str]] = frozenset({('deploy', 'deploy')})
     refreshable: frozenset[str] = frozenset()
     watches = False
@@ -121,7 +123,7 @@ class Driver(Management, abc.ABC):
         Threads call it for several nodes at a time, so it must not store the data of a task in the driver itself. A
         call may take [deploy] lease_seconds. After that, the action fails, and the result of the call is ignored. If a
         worker dies, another one calls again with the same step and phase. Therefore each phase must be idempotent.
-        Deploy steps need not be among ``steps``: clients and deploy templates may name other steps.
+        Deploy steps need not be among ``steps`` if ``runs_ramdisk``: clients and deploy templates may name other steps.
 
         :returns: Done, or Later to be called again.
         :raises WorkFailed: the action has failed.

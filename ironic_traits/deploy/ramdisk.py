@@ -140,7 +140,10 @@ def work(
 def _check_images(node: Mapping[str, Any], conf: cfg.ConfigOpts) -> None:
     """Raise BadImage before the machine is touched, if an image cannot be booted."""
     _check_instance(node, conf)
-    boot_images.check(node['instance_info']['boot_iso'], conf.redfish.timeout, conf.redfish.allow_local_addresses)
+    info = node['instance_info']
+    if conf.glance.endpoint_override and info.get('original_image_source') not in (None, info.get('image_source')):
+        raise boot_images.BadImage('image_source has changed after its ISO image was looked up. Deploy the node again.')
+    boot_images.check(info['boot_iso'], conf.redfish.timeout, conf.redfish.allow_local_addresses)
 
 
 def _stop(task: base.Task, bmc: Bmc) -> base.Done:
@@ -151,10 +154,12 @@ def _stop(task: base.Task, bmc: Bmc) -> base.Done:
             boot_settings.secure_boot(bmc)
     if not task.node['disable_power_off']:
         _power_off(task, bmc)
+    # The instance before a rebuild may have had a config drive.
+    devices = tuple(virtual_media.KINDS) if task.action == 'rebuild' else _devices(task)
     try:
         if _is_turn(task):
-            virtual_media.eject(bmc, _devices(task))
-        if virtual_media.inserted(bmc, _devices(task)):
+            virtual_media.eject(bmc, devices)
+        if virtual_media.inserted(bmc, devices):
             raise Failure('The BMC does not eject the image of a virtual medium.')
     except Unknown:
         # A machine without media of its own has booted none.

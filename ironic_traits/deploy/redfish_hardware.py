@@ -56,6 +56,7 @@ class RedfishHardware(RedfishManagement):
     }
     #: A request that names steps of the others is refused.
     steps = {'deploy': ramdisk.STEPS, 'clean': (), 'service': ()}
+    runs_ramdisk = False
     core_deploy_steps = frozenset((step.interface, step.name) for step in ramdisk.STEPS)
     refreshable = frozenset({'redfish'})
     watches = True

@@ -143,7 +143,7 @@ def errors(
 ) -> str:
     """Return why a node does not support requested steps.
 
-    Deploy steps that the driver does not declare are accepted, because in Ironic the deploy ramdisk may have them.
+    Deploy steps that the driver does not declare are accepted if it runs a deploy ramdisk, which may have them.
 
     :param driver: None for a driver that is not enabled.
     :param node: the node's columns by name.
@@ -161,7 +161,7 @@ def errors(
             result += _argument_errors(kind, each, step)
             if disable_ramdisk and step.requires_ramdisk:
                 result.append(f'{kind} step {masked(each)} requires booting a ramdisk')
-        elif kind != 'deploy' and driver and kind in driver.steps:
+        elif driver and kind in driver.steps and (kind != 'deploy' or not driver.runs_ramdisk):
             result.append(f'node does not support this {kind} step: {masked(each)}')
         if kind == 'deploy' and driver and _key(each) in driver.core_deploy_steps and int(each['priority']) > 0:
             result.append(

@@ -148,15 +148,16 @@ def inserted(bmc: Bmc, devices: Collection[str]) -> list[Medium]:
     return [medium for medium in listed(bmc) if medium.inserted and any(map(medium.is_a, devices))]
 
 
-def eject(bmc: Bmc, devices: Collection[str], but: Collection[str] = ()) -> None:
+def eject(bmc: Bmc, devices: Collection[str], url: str = '', but: Collection[str] = ()) -> None:
     """Begin to eject the images of all media of some devices. ``inserted`` shows whether the BMC does it.
 
     :param devices: keys of ``KINDS``.
+    :param url: of the image; '' for all.
     :param but: URLs of images that stay.
     :raises Failure: the BMC refuses it.
     """
     for medium in inserted(bmc, devices):
-        if not any(map(medium.shows, but)):
+        if not any(map(medium.shows, but)) and (not url or medium.shows(url)):
             bmc.eject_medium(medium.path, medium.image or '')
 
 

@@ -50,18 +50,18 @@ def perform(context: Context, ident: str, method: str, *arguments: Any) -> None:
     driver, node = _read_unlocked(context, ident, is_stable=method in _OF_STABLE_NODES)
     kept = _call(driver, node, method, *arguments)
     if method == 'attach_media':
-        _check_user(context, driver, node, arguments[0])
+        _check_user(context, driver, node, *arguments)
     _store(context, node['uuid'], kept)
 
 
-def _check_user(context: Context, driver: Driver, node: Values, device: str) -> None:
+def _check_user(context: Context, driver: Driver, node: Values, device: str, url: str) -> None:
     """Eject what was attached if the node has another user now, or if a worker has begun to work on it.
 
     :raises failures.InvalidState: that is so.
     """
     _, present = _read(context, node['uuid'])
     if present['reservation'] or any(present[name] != node[name] for name in ('provision_state', 'instance_uuid')):
-        _call(driver, node, 'detach_media', [device])
+        _call(driver, node, 'detach_media', [device], url)
         raise failures.InvalidState(reason=f'Node {node["uuid"]} has changed in the meantime. Nothing is attached.')
 
 

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from ironic_traits.inventory.provisioning import boot_images
 from tests.support import commands, http_servers, transitions
 from tests.support.bmc_nodes import MANY, available, bmc_client, work
 from tests.support.bmc_server import media, serving
@@ -511,6 +512,15 @@ def test_config_drive(client, bmc, images):
     assert bmc.media == {}
 
 
+def test_a_rebuild_without_the_config_drive(client, bmc, images):
+    uuid, image = available(client, bmc), f'{images}/200/1000000'
+    change(client, uuid, 'active', image, configdrive='http://10.0.0.9/drive')
+    patch = [{'op': 'remove', 'path': '/instance_info/configdrive'}]
+    assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
+    assert change(client, uuid, 'rebuild', image)['provision_state'] == 'active'
+    assert bmc.media == {CD: image}
+
+
 def test_a_medium_that_can_be_both(client, bmc, images):
     """It is left for the config drive, if another one can be the CD."""
     bmc.documents[CD]['MediaTypes'] = ['CD', 'USBStick']
@@ -633,6 +643,23 @@ def test_media_that_are_attached_too_late(client, bmc, images, device, verbs):
     assert 'http://10.0.0.9/mine' not in bmc.media.values()
     work(client, MANY)
     assert bmc.media == ({CD: image} if verbs[-1] == 'active' else {})
+
+
+def test_media_that_are_attached_before_a_whole_deploy(client, bmc, images):
+    """What the deploy has inserted in the meantime stays."""
+    uuid, image = available(client, bmc), f'{images}/200/1000000/one.iso'
+    begun = []
+
+    def deploy_first(method, path, done):
+        if method == 'DELETE' and not begun:
+            begun.append(path)
+            assert change(client, uuid, 'active', image)['provision_state'] == 'active'
+
+    bmc.interrupt = deploy_first
+    body = {'device_type': 'cdrom', 'image_url': 'http://10.0.0.9/mine'}
+    response = client.ask('POST', f'/v1/nodes/{uuid}/vmedia', body, version='1.89')
+    assert (response.status_int, 'has changed in the meantime' in message(response)) == (409, True)
+    assert bmc.media == {CD: image}
 
 
 @pytest.mark.parametrize('shown', [
@@ -782,9 +809,33 @@ def test_a_bmc_that_refuses_to_eject(client, bmc, images):
 
 def test_steps_of_others(client, bmc, images):
     uuid = available(client, bmc)
+    patch = [{'op': 'add', 'path': '/instance_info/boot_iso', 'value': f'{images}/200/1000000'}]
+    assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
     step = {'interface': 'deploy', 'step': 'write_image', 'args': {}, 'priority': 80}
-    node = change(client, uuid, 'active', f'{images}/200/1000000', deploy_steps=[step])
-    assert node['last_error'].endswith('The hardware type redfish has no deploy step "deploy.write_image".')
+    body = {'target': 'active', 'deploy_steps': [step]}
+    response = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', body)
+    assert response.status_int == 400
+    assert 'node does not support this deploy step' in message(response)
+
+
+def test_another_image_of_glance_in_the_meantime(database_url, bmc, images, glance, monkeypatch):
+    """It is set after its ISO image was looked up, and before the deploy begins."""
+    one, two = (_image(glance, boot_iso_id=f'{images}/200/1000000/{name}.iso') for name in ('one', 'two'))
+
+    def look_up(*arguments, original=boot_images.glance.image):
+        monkeypatch.undo()
+        found = original(*arguments)
+        set_image = [{'op': 'add', 'path': '/instance_info/image_source', 'value': two}]
+        assert client.ask('PATCH', f'/v1/nodes/{uuid}', set_image).status_int == 200
+        return found
+
+    with bmc_client(database_url, glance__endpoint_override=glance) as client:
+        uuid = available(client, bmc, instance_info={'image_source': one})
+        monkeypatch.setattr(boot_images.glance, 'image', look_up)
+        node = change(client, uuid, 'active')
+        assert (node['provision_state'], bmc.boots) == ('deploy failed', [])
+        assert 'image_source has changed' in node['last_error']
+        assert change(client, uuid, 'active')['instance_info']['original_image_source'] == two
 
 
 def test_delete_in_the_middle(client, bmc, images):
