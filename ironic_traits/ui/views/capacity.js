@@ -57,6 +57,12 @@ export function Capacity({ parameters }) {
       const body = { nova_flavors: nova === ALL ? true : nova.split(',').map((name) => name.trim()).filter(Boolean), ...supposed(parameters) };
       return { ...(await request('POST', '/v1/capacity', body, { signal })), body };
     }
+    if (!flavors && !parameters.get('by')) {
+      const body = { ...allBy('resource_class'), ...supposed(parameters) };
+      const { warnings, flavors: [counted] } = await request('POST', '/v1/capacity', body, { signal });
+      const found = named(counted.by.resource_class);
+      return { warnings, flavors: found.slice(0, MAX_CLASSES), body, isCut: found.length > MAX_CLASSES, isByClass: true };
+    }
     const all = flavors ?? (await classes(signal)).filter(({ value }) => value).map(({ value }) => ({ name: value, resource_class: value }));
     const body = { flavors: flavors ?? all.slice(0, MAX_CLASSES), ...(!flavors && { include_exclusive: true }), ...supposed(parameters) };
     if (!all.length) return { flavors: [], warnings: [], body };
@@ -82,14 +88,16 @@ export function Capacity({ parameters }) {
     </div>`;
 }
 
+/** Return the body of a request that counts all nodes. */
+const allBy = (divider) => ({ flavors: [{ name: 'all', required: [] }], by: [divider], include_exclusive: true });
+
 /**
  * Return a promise of the figures of all nodes: [{value, matching, free, held, unavailable}], null for those without a value.
  *
  * @param divider what a capacity request can break figures down by.
  */
 export async function figuresBy(divider, signal) {
-  const body = { flavors: [{ name: 'all', required: [] }], by: [divider], include_exclusive: true };
-  return (await request('POST', '/v1/capacity', body, { signal })).flavors[0].by[divider];
+  return (await request('POST', '/v1/capacity', allBy(divider), { signal })).flavors[0].by[divider];
 }
 
 /** Return the filters of the list of nodes with a value: {name: value, or list of values}. */
@@ -98,11 +106,11 @@ export function filtersFor(divider, value) {
   return value === null ? withoutField(new URLSearchParams(), divider) : { [divider]: value };
 }
 
+/** Return figures with names, the largest first. */
+const named = (figures) => figures.map((each) => ({ ...each, name: each.value ?? '(none)' })).sort((one, other) => other.matching - one.matching);
+
 /** Return a promise of the figures of each class, with its name, the largest first. */
-export async function classes(signal) {
-  const figures = await figuresBy('resource_class', signal);
-  return figures.map((each) => ({ ...each, name: each.value ?? '(none)' })).sort((one, other) => other.matching - one.matching);
-}
+export const classes = async (signal) => named(await figuresBy('resource_class', signal));
 
 function Form({ parameters, wrong }) {
   const form = useFields(FIELDS, parameters, wrong);
