@@ -319,6 +319,11 @@ def forget(connection: sa.Connection, node_id: int) -> None:
     connection.execute(_FORGET_UNHELD, {'node_id': node_id})
 
 
+def counted(connection: sa.Connection, promise_uuid: str) -> set[str]:
+    """Return the uuids of the nodes that are, or were, held for a promise."""
+    return set(connection.scalars(_COUNTED, {'promise_uuid': promise_uuid}))
+
+
 def check_moved(connection: sa.Connection, nodes: Mapping[int, str]) -> None:
     """Check that nodes count for no promise of other projects than those that get them now.
 
@@ -333,6 +338,12 @@ def check_moved(connection: sa.Connection, nodes: Mapping[int, str]) -> None:
 _FORGET_UNHELD = sa.delete(_USES).where(
     _USES.c.node_id == sa.bindparam('node_id'),
     sa.exists().where(tables.nodes.c.id == sa.bindparam('node_id'), ~HELD),
+)
+_COUNTED = prepared(
+    sa.select(tables.nodes.c.uuid)
+    .join(_USES, _USES.c.node_id == tables.nodes.c.id)
+    .join(_PROMISES, _PROMISES.c.id == _USES.c.capacity_reservation_id)
+    .where(_PROMISES.c.uuid == sa.bindparam('promise_uuid'))
 )
 _USED_BY_PROJECTS = prepared(
     sa.select(_USES.c.node_id, _PROMISES.c.project)

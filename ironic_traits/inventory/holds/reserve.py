@@ -24,7 +24,7 @@ from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import clock
 from ironic_traits.inventory.core import history, node_filters, node_providers
 from ironic_traits.inventory.core.eligibility import OF_NODE
-from ironic_traits.inventory.holds import free_nodes, mirror_claims, taken_nodes
+from ironic_traits.inventory.holds import free_nodes, mirror_claims, promise_claims, taken_nodes
 from ironic_traits.inventory.holds.combined import NotTogether, Ticket
 from ironic_traits.inventory.holds.free_nodes import NodeChoice
 from ironic_traits.inventory.holds.group_holds import GroupChoice
@@ -197,6 +197,12 @@ def _check_held(
         why = 'is not in the list' if node_request.is_a_list else 'does not match'
         for row in held:
             if row.node_uuid not in matching:
+                raise held_elsewhere(row.instance_uuid, row.node_uuid, row.seen, why)
+    if held and node_request.capacity_reservation:
+        counted = promise_claims.counted(connection, node_request.capacity_reservation)
+        for row in held:
+            if row.node_uuid not in counted:
+                why = 'does not count for the capacity reservation'
                 raise held_elsewhere(row.instance_uuid, row.node_uuid, row.seen, why)
 
 

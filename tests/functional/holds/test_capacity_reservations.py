@@ -88,6 +88,19 @@ def test_the_project_uses_it_up(client):
     assert take(client, 4).status_int == 201
 
 
+def test_an_instance_that_has_a_node_already(client):
+    """It keeps the node only if the node counts for the capacity reservation that the request names."""
+    first, _ = [golden(client, properties={'rack': 'r'}) for _ in range(2)]
+    assert reserve(client, 1, [first]).status_int == 201
+    promise(client, 'a', 1)
+    for topology in ({}, {'topology': [{'key': 'properties/rack', 'policy': 'affinity'}]}):
+        refused = take(client, 1, capacity_reservation='a', **topology)
+        assert refused.status_int == 409
+        assert f'node {first}, and that node does not count for the capacity reservation.' in refused.text
+    for status in (201, 200):
+        assert take(client, 2, capacity_reservation='a').status_int == status
+
+
 def test_a_request_for_more_than_is_left(client):
     """None of its nodes is taken, although the first ones could be, and others are free."""
     for _ in range(4):
