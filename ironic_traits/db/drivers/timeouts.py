@@ -47,10 +47,15 @@ class Limits(NamedTuple):
         return None if self.statement is None else self.statement + _MARGIN
 
 
-@contextlib.contextmanager
-def request(seconds: float) -> Iterator[None]:
+def request(seconds: float) -> contextlib.AbstractContextManager[None]:
     """Limit the time that this thread waits for databases during the block."""
-    token = _deadline.set(time.monotonic() + seconds)
+    return until(time.monotonic() + seconds)
+
+
+@contextlib.contextmanager
+def until(end: float | None) -> Iterator[None]:
+    """Do the same with the time.monotonic() at which it ends; None for no limit."""
+    token = _deadline.set(end)
     try:
         yield
     finally:

@@ -9,8 +9,10 @@ import threading
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
+import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from ironic_traits.db.drivers import timeouts
 from ironic_traits.db.failover import outage
 from ironic_traits.failures import Failure
 
@@ -30,10 +32,12 @@ class Ticket(Generic[_Result]):
 
     :ivar name: what no other request of the same transaction may have.
     :ivar value: what the transaction needs of the request.
+    :ivar deadline: as ``timeouts.deadline``, of the request.
     """
 
     def __init__(self, name: str, value: Any) -> None:
         self.name, self.value = name, value
+        self.deadline = timeouts.deadline()
         self.leads = False
         self._results: list[_Result] = []
         self._error: Exception | None = None
@@ -49,6 +53,10 @@ class Ticket(Generic[_Result]):
     def wake(self) -> None:
         """End the wait."""
         self._turn.set()
+
+    def ends(self) -> bool:
+        """Whether it has an outcome, or leads. If not, it is carried out alone, and may wait for a lock."""
+        return self.leads or bool(self._results) or self._error is not None
 
     def succeed(self, result: _Result) -> None:
         """Keep the result that a transaction of several requests has for this one."""
@@ -133,8 +141,10 @@ class Combined(Generic[_Result]):
         return ticket.outcome(alone)
 
     def _wait(self, kind: Hashable, ticket: Ticket[_Result]) -> bool:
-        """Wait for a request that is at work, and return whether it has carried out this one, or this one leads."""
-        return ticket.wait(PATIENCE) or (not self._gives_up(kind, ticket) and ticket.wait())
+        """Wait for a request that is at work, and return ``Ticket.ends``."""
+        if not ticket.wait(PATIENCE) and not self._gives_up(kind, ticket):
+            ticket.wait()
+        return ticket.ends()
 
     def _begins(self, kind: Hashable, ticket: Ticket[_Result]) -> bool:
         """Whether a request begins at once. If not, it is among those that wait."""
@@ -186,14 +196,18 @@ def _carry_out(
 
     :param together: as for ``Combined.run``.
     """
+    deadlines = [ticket.deadline for ticket in tickets]
     try:
-        results = together(tickets)
+        # No request ends that of another.
+        with timeouts.until(max((each for each in deadlines if each), default=None) if all(deadlines) else None):
+            results = together(tickets)
     except (Failure, NotTogether):
         return
     except Exception as error:
-        # The database has rolled back what it has refused. Otherwise, the answer to the COMMIT may be lost. To write
-        # again then could write twice, so each client must look, as it must without others.
-        if not isinstance(error, db_exception.DBError) or outage.is_one(error):
+        # The database has rolled back what it has refused. (oslo.db does not translate each error.) Otherwise, the
+        # answer to the COMMIT may be lost. To write again then could write twice, so each client must look, as it must
+        # without others.
+        if not isinstance(error, db_exception.DBError | sa.exc.DBAPIError) or outage.is_one(error):
             for ticket in tickets:
                 ticket.fail(error)
         return

@@ -45,6 +45,8 @@ _GROWTH = 4
 #: How often a search may find too few nodes although the explanation finds enough. Other requests can cause this: they
 #: take and release nodes between the two. The limit prevents an endless loop if one of the two has a bug.
 _MAX_CONTRADICTIONS = 10
+#: How often several requests may lose the nodes that they have found, until they are carried out alone.
+_MAX_SEARCHES = 3
 _NAMED = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.origin)
 
 
@@ -84,9 +86,10 @@ def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result], is_co
     :raises failures.NoMatch: too few nodes match the request and can be held.
     :raises failures.CapacityPromised: there are enough, but capacity reservations need them.
     :raises failures.CapacityUsedUp: the capacity reservation that the request names has no right to so many.
-    :raises NotTogether: there are too few nodes for several requests. Alone, some of them may get one.
+    :raises NotTogether: there are too few nodes for several requests, or others have locked some. Alone, some of the
+        requests may get one.
     """
-    context, contradictions = attempt.context, 0
+    context, contradictions, searches = attempt.context, 0, 0
     service, is_named = context.service, attempt.request.capacity_reservation is not None
     is_stale = is_named or (service.has_promises and service.promise_reading is None)
     while True:
@@ -104,8 +107,13 @@ def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result], is_co
             # ``_refuse`` has raised no failure: there are enough nodes by now, or the instances hold them. Try again.
             contradictions += 1
         except Lost as lost:
-            if lost.was_searched:
+            if lost.was_searched and not is_combined:
                 attempt.change()
+            elif lost.was_searched:
+                # They never wait for a locked node, because only one of them needs it.
+                searches += 1
+                if searches > _MAX_SEARCHES:
+                    raise NotTogether from None
 
 
 class NodeChoice:

@@ -1,16 +1,21 @@
 """Reservations that one process carries out together, on each database."""
 
+import concurrent.futures
 import functools
+import itertools
 
 import pytest
 import sqlalchemy as sa
+from oslo_utils import timeutils, uuidutils
 
 from ironic_traits.db import tables
+from ironic_traits.db.drivers import timeouts
 from tests.support.client import Client
 from tests.support.combined_requests import sender
+from tests.support.concurrency import wait_until
 from tests.support.providers import allocate, patch
 from tests.support.reservations import available, instance
-from tests.support.service import database
+from tests.support.service import database, make_app
 
 BODY = {'required': []}
 
@@ -95,6 +100,63 @@ def test_an_instance_whose_node_is_locked(app, client, together, database_kind, 
         connection.rollback()
     assert [response.status_int for response in responses] == [201, 201, 200, 201]
     assert responses[2].json['reservation'] == held
+
+
+def test_only_one_waits_for_a_locked_node(app, client, monkeypatch, database_kind, database_url):
+    """There are nodes for all, but another transaction has locked the last one."""
+    if database_kind == 'sqlite':
+        pytest.skip('it has no locks of rows')
+    nodes, ended = _nodes(client, 4), []
+    send_all = sender(app, monkeypatch, lambda body: [_send(app, body), ended.append(body)][0])
+    raising = sa.update(tables.nodes).values(generation=tables.nodes.c.generation + 1)
+    with (
+        database(database_url) as other,
+        concurrent.futures.ThreadPoolExecutor(1) as pool,
+        other.write() as connection,
+    ):
+        connection.execute(raising.where(tables.nodes.c.uuid == nodes[3]))
+        responses = pool.submit(send_all, _bodies(4))
+        try:
+            wait_until(lambda: len(ended) == 3)
+        finally:
+            connection.rollback()
+        assert [response.status_int for response in responses.result()] == [201] * 4
+
+
+def test_a_limit_of_the_wait_for_a_lock(database_url, database_kind, monkeypatch):
+    """Another transaction has locked the key of one request. Only that one is refused."""
+    if database_kind == 'sqlite':
+        pytest.skip('it has no locks of rows')
+    with make_app(database_url, database__lock_timeout=1) as app:
+        *_, spare = _nodes(Client(app), 8)
+        row = {'uuid': uuidutils.generate_uuid(), 'node_uuid': spare, 'instance_uuid': instance(2)}
+        with database(database_url) as other, other.write() as connection:
+            connection.execute(sa.insert(tables.reservations).values(row | {'created_at': timeutils.utcnow()}))
+            responses = sender(app, monkeypatch, functools.partial(_send, app))(_bodies(5))
+            connection.rollback()
+    assert [response.status_int for response in responses] == [201, 201, 503, 201, 201]
+
+
+def test_the_deadline_of_the_first_request(app, client, database_kind, database_url, monkeypatch):
+    """It is over while the others could still wait, for a key that another transaction has locked."""
+    if database_kind == 'sqlite':
+        pytest.skip('it has no locks of rows')
+    *_, spare = _nodes(client, 8)
+    numbers, request = itertools.count(), timeouts.request
+    # That of the second request, which leads the others, is the first one to end.
+    monkeypatch.setattr(timeouts, 'request', lambda seconds: request(2 if next(numbers) == 1 else seconds))
+    send_all = sender(app, monkeypatch, functools.partial(_send, app))
+    row = {'uuid': uuidutils.generate_uuid(), 'node_uuid': spare, 'instance_uuid': instance(2)}
+    with (
+        database(database_url) as other,
+        concurrent.futures.ThreadPoolExecutor(1) as pool,
+        other.write() as connection,
+    ):
+        connection.execute(sa.insert(tables.reservations).values(row | {'created_at': timeutils.utcnow()}))
+        responses = pool.submit(send_all, _bodies(5))
+        concurrent.futures.wait([responses], timeout=4)
+        connection.rollback()
+        assert [response.status_int for response in responses.result()] == [201] * 5
 
 
 def test_the_allocated_node_of_an_instance_is_its_first_choice(client, together):

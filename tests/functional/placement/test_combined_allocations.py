@@ -6,6 +6,7 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
+from ironic_traits.app import build
 from ironic_traits.db import tables
 from ironic_traits.placement import combined_allocations
 from tests.support.client import Client
@@ -75,6 +76,29 @@ def test_failures_stay_with_their_requests(app, client, together):
     assert nodes[2] in responses[2].text
     held = [_consumers(client, node) for node in nodes]
     assert held == [{instance(0)}, {instance(1)}, {instance(90)}, set(), set()]
+
+
+def test_those_that_are_left_do_not_block_reads(app, client, monkeypatch, database_kind, database_url):
+    """Another transaction has locked their nodes. They are carried out alone, as many at a time as other writes."""
+    if database_kind == 'sqlite':
+        pytest.skip('it has no locks of rows')
+    free, *locked = [golden(client) for _ in range(21)]
+    monkeypatch.setattr(app, '_wsgi', build(app.service, takes_turns=True))
+    send_all = sender(app, monkeypatch, lambda pair: _send(app, *pair))
+    raising = sa.update(tables.nodes).values(generation=tables.nodes.c.generation + 1)
+    with (
+        database(database_url) as other,
+        concurrent.futures.ThreadPoolExecutor(1) as pool,
+        other.write() as connection,
+    ):
+        connection.execute(raising.where(tables.nodes.c.uuid.in_(locked)))
+        responses = pool.submit(send_all, [_demand(node, number) for number, node in enumerate([free, *locked])])
+        # The first transaction of several is over.
+        wait_until(lambda: _consumers(client, free) and not app.service.combined._waiting)
+        statuses = [client.ask('GET', f'/v1/nodes/{free}').status_int for _ in range(5)]
+        connection.rollback()
+        responses.result()
+    assert statuses == [200] * 5
 
 
 def test_the_same_node_several_times(client, together):
