@@ -27,11 +27,11 @@ class ActionOutdated(Outdated):
 
 
 class NodeChanged(Failure):
-    """An action of many nodes finds one of them in another state than the preview has shown."""
+    """The node is in another state than at the preview, or when the request began."""
 
     status = 409
     code = 'baremetal.node.changed'
-    text = 'Node {node} has changed since the preview: it is in state "{state}"{maintenance}. It was left as it is.'
+    text = 'Node {node} has changed {since}. {result}'
 
 
 class NodeInMaintenance(Failure):

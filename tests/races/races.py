@@ -21,7 +21,10 @@ from tests.support.service import database, finish_work, make_app
 
 #: Responses that ask the client to repeat the request, or its preview. A request with one counts as not sent, if it
 #: cannot be explained otherwise.
-RETRYABLE = ('503', 'placement.concurrent_update', 'baremetal.node.locked', 'baremetal.inspection.outdated')
+RETRYABLE = (
+    *('503', 'placement.concurrent_update', 'baremetal.node.locked', 'baremetal.node.changed'),
+    'baremetal.inspection.outdated',
+)
 #: The numbers of a new capacity reservation that are read after it is created.
 _FIGURES = {'used', 'left', 'free', 'short'}
 

@@ -46,6 +46,7 @@ def perform(context: Context, ident: str, method: str, *arguments: Any) -> None:
     """Let the driver of a node change something. Raise as ``ask_unlocked`` does.
 
     :raises failures.InvalidState: the node is changing, and the change would be in the way.
+    :raises failures.NodeChanged: it has changed while an image was attached.
     """
     driver, node = _read_unlocked(context, ident, is_stable=method in _OF_STABLE_NODES)
     kept = _call(driver, node, method, *arguments)
@@ -57,12 +58,12 @@ def perform(context: Context, ident: str, method: str, *arguments: Any) -> None:
 def _check_user(context: Context, driver: Driver, node: Values, device: str, url: str) -> None:
     """Eject what was attached if the node has another user now, or if a worker has begun to work on it.
 
-    :raises failures.InvalidState: that is so.
+    :raises failures.NodeChanged: that is so.
     """
     _, present = _read(context, node['uuid'])
     if present['reservation'] or any(present[name] != node[name] for name in ('provision_state', 'instance_uuid')):
         _call(driver, node, 'detach_media', [device], url)
-        raise failures.InvalidState(reason=f'Node {node["uuid"]} has changed in the meantime. Nothing is attached.')
+        raise failures.NodeChanged(node=node['uuid'], since='in the meantime', result='Nothing is attached.')
 
 
 def set_boot_device(context: Context, ident: str, device: str, persistent: bool) -> None:

@@ -173,7 +173,8 @@ def _check_unchanged(action: Action, before: sa.Row, connection: sa.Connection) 
     names = ('provision_state',) if action.name in VERBS else ('maintenance', 'maintenance_reason')
     if node and any(getattr(node, name) != getattr(before, name) for name in names):
         maintenance = f', and in maintenance: {node.maintenance_reason or "no reason"}' if node.maintenance else ''
-        raise failures.NodeChanged(node=node.uuid, state=node.provision_state, maintenance=maintenance)
+        since = f'since the preview: it is in state "{node.provision_state}"{maintenance}'
+        raise failures.NodeChanged(node=node.uuid, since=since, result='It was left as it is.')
 
 
 def _digest(action: Action, rows: Sequence[sa.Row]) -> str:
