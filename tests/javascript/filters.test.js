@@ -71,6 +71,7 @@ test('the options of the command for filters', () => {
   assert.deepEqual(options({ maintenance: ['false'], traits: ['A,B'], 'not-traits-any': ['C'], resource_class: ['gold'], sharded: ['true'] }),
     ['--no-maintenance', '--trait', 'A', 'B', '--not-trait', 'C', '--resource-class', 'gold', '--sharded']);
   assert.deepEqual(options({}), []);
+  assert.deepEqual(options({ owner: ['-team'], lessee: ['team'] }), ['--owner=-team', '--lessee', 'team']);
 });
 
 test('filters that the command has no option for', () => {

@@ -23,6 +23,9 @@ test('the arguments of each operator', () => {
   assert.deepEqual(condition('eq', ''), { op: 'eq', args: { values: ['{item}', ''] } });
   assert.deepEqual(condition('has', 'avx2'), { op: 'has', args: { value: '{item}', member: 'avx2' } });
   assert.deepEqual(condition('contains', 'Intel(R) 3.0'), { op: 'contains', args: { value: '{item}', regex: String.raw`Intel\(R\) 3\.0` } });
+  assert.deepEqual(condition('contains', 'A {1}'), { op: 'contains', args: { value: '{item}', regex: String.raw`A \{1\}` } });
+  assert.deepEqual(condition('eq', 'A {1}'), { op: 'eq', args: { values: ['{item}', 'A {{1}}'] } });
+  assert.deepEqual(condition('has', 'a{b'), { op: 'has', args: { value: '{item}', member: 'a{{b' } });
   assert.deepEqual(condition('!is-empty', 'no matter'), { op: '!is-empty', args: { value: '{item}' } });
 });
 

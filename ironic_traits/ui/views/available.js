@@ -36,7 +36,8 @@ export function Available() {
 /** Return {series, since, isCut}: the series of each class since a time. */
 async function read(signal) {
   const until = Date.now();
-  const { facets } = await get(`/v1/facets${query({ by: 'resource_class', provision_state: STATE, limit: MAX_CLASSES })}`, { signal });
+  // The history has the transitions of children, too.
+  const { facets } = await get(`/v1/facets${query({ by: 'resource_class', provision_state: STATE, limit: MAX_CLASSES, include_children: true })}`, { signal });
   const present = Object.fromEntries(facets.resource_class.map(({ value, nodes }) => [value ?? '', nodes]));
   let since = until - DAYS * DAY;
   let isCut = false;

@@ -40,18 +40,26 @@ const linesOf = ({ nodes }) => nodes.map(({ uuid, name, outcome, error }) => ({ 
 
 /** Return the part of a preview for some nodes: {nodes, digest, lines}. Throws ApiError. */
 async function previewOf([path, body], nodes, signal) {
-  const result = await request('POST', path === EDITS ? `${path}?limit=${BATCH}` : path, { ...body, nodes, preview: true }, { signal });
+  const without = async (refused) => {
+    const others = nodes.filter((uuid) => !refused.has(uuid));
+    const part = others.length ? await previewOf([path, body], others, signal) : { nodes: [], lines: [] };
+    return { ...part, lines: [...refused.values(), ...part.lines] };
+  };
+  let result;
+  try {
+    result = await request('POST', path === EDITS ? `${path}?limit=${BATCH}` : path, { ...body, nodes, preview: true }, { signal });
+  } catch (error) {
+    const gone = error.status === 404 && nodes.find((uuid) => error.message.includes(uuid));
+    if (!gone) throw error;
+    return without(new Map([[gone, { uuid: gone, name: null, outcome: 'refused', details: 'It does not exist any more.' }]]));
+  }
   if (path !== EDITS) return { nodes, digest: result.digest, lines: linesOf(result) };
   const refused = new Map([
     ...result.locked_nodes.map((node) => [node.uuid, { ...node, outcome: 'refused', details: 'A worker works on it.' }]),
     ...result.exceeding_nodes.map((node) => [node.uuid, { ...node, outcome: 'refused', details: 'It would have too many traits.' }]),
   ]);
   // An edit is refused as a whole. So the others are edited without these.
-  const others = nodes.filter((uuid) => !refused.has(uuid));
-  if (refused.size) {
-    const part = others.length ? await previewOf([path, body], others, signal) : { nodes: [], lines: [] };
-    return { ...part, lines: [...refused.values(), ...part.lines] };
-  }
+  if (refused.size) return without(refused);
   const changed = new Map(result.nodes.map((node) => [node.uuid, node]));
   // The limit of the service may be lower.
   for (let { next } = result; next; ) {
@@ -105,7 +113,8 @@ export function Bulk({ nodes, filters, total, onDone, onClose }) {
         if (signal.aborted) break;
         setProgress({ done: lines.length, whole });
         const result = part.nodes.length && (await request('POST', path, { ...body, nodes: part.nodes, digest: part.digest }));
-        lines.push(...(path === EDITS ? part.lines : linesOf(result)));
+        const refused = part.lines.filter(({ uuid }) => !part.nodes.includes(uuid));
+        lines.push(...(path === EDITS ? part.lines : [...refused, ...(result ? linesOf(result) : [])]));
       }
     } finally {
       setReport({ lines, left: whole - lines.length });

@@ -6,6 +6,7 @@ import { FieldError, fieldsOf, inField, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
+import { useState } from '../vendor/hooks.js';
 import { Busy, Card, Command, Empty, Problem, Time } from '../widgets.js';
 import { Drift, Exclusive, Firmware } from './drift.js';
 import { NovaFlavor, Wrong, marks } from './fields.js';
@@ -51,6 +52,7 @@ export function Capacity({ parameters }) {
   } catch (error) {
     wrong = error;
   }
+  const [turn, setTurn] = useState(0);
   const key = wrong ? null : JSON.stringify([nova, flavors, supposed(parameters)]);
   const state = useData(key, async (signal) => {
     if (nova) {
@@ -61,13 +63,13 @@ export function Capacity({ parameters }) {
       const body = { ...allBy('resource_class'), ...supposed(parameters) };
       const { warnings, flavors: [counted] } = await request('POST', '/v1/capacity', body, { signal });
       const found = named(counted.by.resource_class);
-      return { warnings, flavors: found.slice(0, MAX_CLASSES), body, isCut: found.length > MAX_CLASSES, isByClass: true };
+      return { warnings, flavors: found.some(({ value }) => value) ? found.slice(0, MAX_CLASSES) : [], body, isCut: found.length > MAX_CLASSES, isByClass: true };
     }
     const all = flavors ?? (await classes(signal)).filter(({ value }) => value).map(({ value }) => ({ name: value, resource_class: value }));
     const body = { flavors: flavors ?? all.slice(0, MAX_CLASSES), ...(!flavors && { include_exclusive: true }), ...supposed(parameters) };
-    if (!all.length) return { flavors: [], warnings: [], body };
+    if (!all.length) return { flavors: [], warnings: [], body, isByClass: !flavors };
     return { ...(await request('POST', '/v1/capacity', body, { signal })), body, isCut: all.length > body.flavors.length, isByClass: !flavors };
-  });
+  }, turn);
   return html`
     <div class="title"><h1>Capacity</h1><span class="muted">${flavors || nova ? 'by flavor' : 'by resource class'}</span></div>
     <div class="columns why">
@@ -81,8 +83,8 @@ export function Capacity({ parameters }) {
         ${state.data?.flavors.length > 0 &&
         html`<${Card} title="The same with a command"><${Command} label="curl">${curl('/v1/capacity', { method: 'POST', body: state.data.body })}<//><//>`}
         <${Promises} />
-        ${!wrong && html`<${Drift} flavors=${flavors} images=${images} />`}
-        ${!wrong && html`<${Exclusive} flavors=${flavors} onChange=${state.reload} />`}
+        ${!wrong && html`<${Drift} flavors=${flavors} images=${images} turn=${turn} />`}
+        ${!wrong && html`<${Exclusive} flavors=${flavors} onChange=${() => setTurn((old) => old + 1)} />`}
         <${Firmware} />
       </div>
     </div>`;
@@ -145,7 +147,7 @@ function Form({ parameters, wrong }) {
 
 function Result({ flavors, warnings, isCut, isByClass, loading }) {
   if (!flavors.length) {
-    return html`<${Empty} title=${warnings.length ? 'No flavor is for nodes.' : 'No node has a resource class.'}>${warnings.map((warning) => html`<p>${warning}</p>`)}<p>Name flavors on the left, or give the <a href="#/nodes">nodes</a> classes.</p><//>`;
+    return html`<${Empty} title=${warnings.length ? 'No flavor is for nodes.' : isByClass ? 'No node has a resource class.' : 'No flavor is named.'}>${warnings.map((warning) => html`<p>${warning}</p>`)}<p>Name flavors on the left, or give the <a href="#/nodes">nodes</a> classes.</p><//>`;
   }
   return html`
     ${warnings.map((warning) => html`<p class="note warn">${warning}</p>`)}

@@ -13,11 +13,11 @@ const MAX_SHOWN = 50;
 /** What the view Why can ask for. */
 const ASKABLE = ['name', 'extra_specs', 'flavor', 'image', 'required', 'forbidden', 'resource_class'];
 
-/** The drift of flavors (null without any) and images, whatever else is supposed. */
-export function Drift({ flavors, images }) {
+/** The drift of flavors (null without any) and images, whatever else is supposed; turn: another one loads it again. */
+export function Drift({ flavors, images, turn }) {
   const body = flavors?.length ? { flavors, ...(images?.length && { images }) } : null;
   const path = '/v1/drift';
-  const state = useData(body && JSON.stringify(body), (signal) => request('POST', path, body, { signal }));
+  const state = useData(body && JSON.stringify(body), (signal) => request('POST', path, body, { signal }), turn);
   return html`<${Card} title="Drift">
     ${!body && html`<p class="muted">Name flavors to see which of them no node matches, and which nodes and traits none of them needs.</p>`}
     ${body && html`<${Problem} error=${state.error} retry=${state.reload} />`}

@@ -213,7 +213,11 @@ export function options(filters) {
     const [value] = values;
     if (name in FLAG_OPTIONS) result.push(FLAG_OPTIONS[name][value === 'true' ? 0 : 1]);
     else if (name in LIST_OPTIONS) result.push(LIST_OPTIONS[name], ...value.split(','));
-    else if (OPTIONS.includes(name)) result.push(`--${name.replaceAll('_', '-')}`, value);
+    else if (OPTIONS.includes(name)) {
+      const option = `--${name.replaceAll('_', '-')}`;
+      // A word that begins like an option would be taken for one.
+      result.push(...(value.startsWith('-') ? [`${option}=${value}`] : [option, value]));
+    }
     else return null;
   }
   return result;

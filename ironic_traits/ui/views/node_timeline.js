@@ -24,7 +24,7 @@ export function Timeline({ node, at, turn }) {
   };
   return html`<${Card} title="Timeline">
     <form class="row" onSubmit=${show}>
-      <label>Traits at a time <input type="datetime-local" name="at" step="1" /></label>
+      <label>Traits at a time <input type="datetime-local" name="at" step="1" max="9999-12-31T23:59:59" /></label>
       <button type="submit">Show</button>
     </form>
     <${Problem} error=${error} retry=${reload} />

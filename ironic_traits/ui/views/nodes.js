@@ -264,7 +264,7 @@ function Baremetal({ filters, columns, order: sorting = [], more = [] }) {
   if (!words) return html`<p class="muted">“baremetal node list” has no option for one of these filters.</p>`;
   const fields = columns.filter((name) => COLUMNS[name].is_selectable && name !== 'reservation_uuid' && name !== 'origin');
   // Before --fields, because options with traits take all words up to the next option.
-  return html`<${Command} label="baremetal">${['baremetal', 'node', 'list', ...words.map(quote), ...(sorting ?? []), ...more, '--fields', ...fields].join(' ')}<//>
+  return html`<${Command} label="baremetal">${['baremetal', 'node', 'list', ...words.map(quote), ...(sorting ?? []), ...more, '--fields', ...(fields.length ? fields : ['uuid'])].join(' ')}<//>
     ${sorting === null && html`<p class="muted">“baremetal node list” cannot sort by this field: it needs a column for it, and a value of each node.</p>`}`;
 }
 

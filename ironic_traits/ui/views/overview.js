@@ -35,10 +35,10 @@ export function Overview() {
     <${Problem} error=${facets.error} retry=${facets.reload} at=${facets.at} />
     <div class="columns">
       <div class="stack">
-        <${Waiting} facets=${facets.data} capacity=${capacity} turn=${turn} />
+        <${Waiting} facets=${facets} capacity=${capacity} turn=${turn} />
         <${Card} title="Nodes by class">
           <${Problem} error=${capacity.error} retry=${capacity.reload} at=${capacity.at} />
-          ${capacity.data ? html`<${Bars} flavors=${capacity.data.slice(0, MAX_CLASSES)} areClasses />` : !capacity.error && html`<${Busy}>Counting …<//>`}
+          ${capacity.data ? html`<${Bars} flavors=${capacity.data.slice(0, MAX_CLASSES)} areClasses /><${More} number=${capacity.data.length - MAX_CLASSES} />` : !capacity.error && html`<${Busy}>Counting …<//>`}
         <//>
         <${Card} title="Nodes by state">
           ${facets.data ? html`<${States} facets=${facets.data} />` : !facets.error && html`<${Busy} />`}
@@ -53,6 +53,11 @@ export function Overview() {
         <${Workers} turn=${turn} />
       </div>
     </div>`;
+}
+
+/** How many classes are not shown, if there are any. */
+function More({ number: count }) {
+  return count > 0 && html`<p class="muted">and <a href=${link(['racks'], { key: 'resource_class' })}>${number(count)} other ${count === 1 ? 'class' : 'classes'}</a></p>`;
 }
 
 /** Return a number that rises every PAUSE while the tab is visible, and when it becomes visible again. */
@@ -83,13 +88,13 @@ function Title({ nodes }) {
 function Waiting({ facets, capacity, turn }) {
   const mirrors = useData(isOperator() ? '/v1/mirrors' : null, (signal) => get('/v1/mirrors', { signal }), turn);
   const promises = useData('promises', (signal) => get('/v1/capacity_reservations', { signal }), turn);
-  if (!facets) return html`<${Card} title="Waits for a person"><${Busy} /><//>`;
+  const known = facets.data?.facets ?? { provision_state: [], maintenance: [] };
   const others = [mirrors, promises].filter(({ error }) => !HIDDEN.includes(error?.status));
   const lines = [
-    ...facets.facets.provision_state
+    ...known.provision_state
       .filter(({ value }) => /failed$|^error$/.test(value ?? ''))
       .map(({ value, nodes }) => [plural(nodes, 'node'), `in state ${value}`, link(['nodes'], { provision_state: value })]),
-    ...facets.facets.maintenance
+    ...known.maintenance
       .filter(({ value }) => value === true)
       .map(({ nodes }) => [plural(nodes, 'node'), 'in maintenance', link(['nodes'], { maintenance: 'true' })]),
     [(capacity.data ?? []).reduce((sum, { unavailable }) => sum + (unavailable.expectation ?? 0), 0), 'free but for a rule that expects something else', '#/capacity'],
@@ -98,12 +103,12 @@ function Waiting({ facets, capacity, turn }) {
       .map(({ name, short }) => [plural(short, 'node'), `missing for capacity reservation ${name}`, '#/capacity']),
     ...(mirrors.data?.mirrors ?? []).flatMap(problemsOf),
   ].filter(([count]) => count);
-  const isComplete = [capacity, ...others].every(({ data, loading }) => data || !loading);
+  const isComplete = [facets, capacity, ...others].every(({ data, loading }) => data || !loading);
   return html`<${Card} title="Waits for a person">
     ${others.map(({ error, reload, at }) => html`<${Problem} error=${error} retry=${reload} at=${at} />`)}
     ${lines.length
       ? html`<ul class="waiting">${lines.map(([count, words, target]) => html`<li><a href=${target}><b>${typeof count === 'number' ? plural(count, 'node') : count}</b> ${words}</a></li>`)}</ul>`
-      : !isComplete ? html`<${Busy} />` : [capacity, ...others].every(({ error }) => !error) && html`<p class="muted">Nothing.</p>`}
+      : !isComplete ? html`<${Busy} />` : [facets, capacity, ...others].every(({ error }) => !error) && html`<p class="muted">Nothing.</p>`}
   <//>`;
 }
 

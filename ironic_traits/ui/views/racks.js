@@ -89,7 +89,7 @@ function Key({ value, prefixes: known }) {
   const change = (event) => {
     event.preventDefault();
     const chosen = String(new FormData(event.target).get('key')).trim();
-    if (chosen) go(['racks'], { key: /^(CUSTOM|HW|STORAGE|COMPUTE)_/i.test(chosen) ? `trait:${chosen.toUpperCase()}` : chosen });
+    if (chosen) go(['racks'], { key: chosen.replace(/^(?:trait:|(?=(?:CUSTOM|HW|STORAGE|COMPUTE)_))(.*)/i, (_, name) => `trait:${name.toUpperCase()}`) });
   };
   return html`<form class="row" onSubmit=${change}>
     <label>Grouped by <input name="key" list="group-keys" class="mono" size="26" defaultValue=${value ?? ''} autocomplete="off" /></label>

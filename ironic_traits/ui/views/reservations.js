@@ -1,7 +1,7 @@
 // The live reservations.
 import { get, query, request } from '../api.js';
 import { useAction, useData } from '../data.js';
-import { curl, plural } from '../format.js';
+import { curl, plural, quote } from '../format.js';
 import { fieldsOf, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
@@ -18,9 +18,9 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export function Reservations({ parameters }) {
   const marker = parameters.get('marker');
   const sought = parameters.get('search') ?? '';
-  const filter = sought && { [UUID.test(sought) ? 'instance_uuid' : 'node']: sought };
-  const path = `/v1/reservations${query({ ...filter, limit: SIZE, marker })}`;
-  const { data, error, loading, isStale, reload } = useData(path, (signal) => load(path, signal));
+  const filters = (UUID.test(sought) ? ['instance_uuid', 'node'] : ['node']).map((name) => ({ [name]: sought }));
+  const { data, error, loading, isStale, reload } = useData(`${sought} ${marker}`, (signal) => load(filters, marker, signal));
+  const [filter] = data ? [data.filter] : filters;
   const form = useFields(['search'], parameters);
   const [asking, setAsking] = useState(null);
   const [run, state] = useAction(async (method, target, body) => {
@@ -34,7 +34,7 @@ export function Reservations({ parameters }) {
   return html`
     <div class="title"><h1>Reservations</h1><span class="muted" role="status">${data && `${plural(data.reservations.length, 'reservation')}${data.next || marker ? ' on this page' : ''}`}</span>
       <form class="search" role="search" ref=${form} onSubmit=${search}>
-        <input type="search" name="search" aria-label="Find a reservation" placeholder="Name of a node, or uuid of an instance" />
+        <input type="search" name="search" aria-label="Find a reservation" placeholder="Name of a node, or uuid of it or of an instance" />
         <button type="submit">Search</button>
       </form>
     </div>
@@ -62,8 +62,8 @@ export function Reservations({ parameters }) {
       </table></div>
       <${Pager} path=${['reservations']} parameters=${{ search: sought, marker }} next=${data.next} isStale=${isStale} />`}
       <details class="commands"><summary>The same with a command</summary>
-        <${Command} label="curl">${curl(`/v1/reservations${query({ ...filter })}`)}<//>
-        <${Command} label="baremetal">baremetal reservation list<//>
+        <${Command} label="curl">${curl(`/v1/reservations${query(filter)}`)}<//>
+        <${Command} label="baremetal">${['baremetal reservation list', ...(sought ? [filter.node ? '--node' : '--instance', quote(sought)] : [])].join(' ')}<//>
       </details>
     </section>
     ${asking &&
@@ -81,9 +81,19 @@ function owner(node) {
   return [node?.owner && `owner ${node.owner}`, node?.lessee && `lessee ${node.lessee}`].filter(Boolean).join(', ') || '–';
 }
 
-/** Load a page of reservations, with the names and projects of their nodes. */
-async function load(path, signal) {
-  const page = await get(path, { signal });
+/** Load a page of reservations by the first filter that finds some, with the names and projects of their nodes. */
+async function load(filters, marker, signal) {
+  let page = /** @type {any} */ ({ reservations: [] });
+  for (const filter of filters) {
+    const path = `/v1/reservations${query({ ...filter, limit: SIZE, marker })}`;
+    try {
+      page = { filter, ...(await get(path, { signal })) };
+    } catch (error) {
+      // A uuid need not be that of a node.
+      if (error.status !== 404 || filter === filters[0]) throw error;
+    }
+    if (page.reservations.length) break;
+  }
   const nodes = new Map();
   if (!page.reservations.length) return { ...page, nodes };
   const list = await get(`/v1/nodes${query({ reserved: true, fields: FIELDS, limit: MANY, include_children: true })}`, { signal });

@@ -87,10 +87,11 @@ export function ruleOf({ traits, fact, operator, value }) {
  */
 function argumentsOf(fact, operator, value) {
   if (operator === '!is-empty') return { value: fact };
-  if (operator === 'has') return { value: fact, member: value };
-  // What people enter is a text, and no regular expression. A brace in a rule begins a reference.
-  if (operator === 'contains') return { value: fact, regex: value.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`) };
-  return { values: [fact, value !== '' && Number.isFinite(Number(value)) ? Number(value) : value] };
+  // What people enter is a text, and no regular expression. A brace in a rule begins a reference, unless it is doubled.
+  if (operator === 'contains') return { value: fact, regex: value.replaceAll(/[.*+?^$()|[\]\\{}]/g, String.raw`\$&`) };
+  const text = value.replaceAll(/[{}]/g, '$&$&');
+  if (operator === 'has') return { value: fact, member: text };
+  return { values: [fact, value !== '' && Number.isFinite(Number(value)) ? Number(value) : text] };
 }
 
 /** Return the rules of the draft in a form; throws Error with a sentence for people. */

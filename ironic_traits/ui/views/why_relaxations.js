@@ -98,8 +98,14 @@ export function Relaxed({ merged, dropped, turn }) {
   return html`<${Card} title=${withoutWords(dropped)}>
     <${Problem} error=${error} retry=${reload} />
     ${!data && !error && html`<${Busy} />`}
-    ${data && html`<p role="status">${plural(data.nodes.length, 'node')}${isCut(data.nodes, count) ? ' or more' : ''} would match.</p><${Matches} nodes=${data.nodes} count=${count} />`}
+    ${data && html`<p role="status">${would(data.nodes, count)}</p><${Matches} nodes=${data.nodes} count=${count} />`}
   <//>`;
+}
+
+/** Return what a request would get; count: the number of nodes that it asks for, if it does. They are all that it gets. */
+function would(nodes, count) {
+  if (count) return nodes.length ? `${plural(nodes.length, 'node')} could be chosen.` : `There are not ${plural(count, 'such node')}.`;
+  return `${plural(nodes.length, 'node')}${isCut(nodes, count) ? ' or more' : ''} would match.`;
 }
 
 /** Whether there may be more nodes than these; count: the number that a request asks for, if it does. */

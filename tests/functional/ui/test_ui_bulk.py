@@ -105,6 +105,26 @@ def test_an_edit_leaves_out_nodes_that_refuse_it(tab, own):
     ask(own, 'PUT', '/v1/nodes/rack3-1/traits', {'traits': full})
 
 
+@pytest.mark.parametrize('action', ['traits', 'maintenance'])
+def test_a_selected_node_that_is_deleted(tab, own, action):
+    """The others are changed."""
+    uuid = ask(own, 'POST', '/v1/nodes', {'driver': 'fake-hardware', 'name': 'rack0-1'})['uuid']
+    page = tab.open()
+    tab.expected = ['404']
+    card = choose(page, 'rack0-1', 'rack3-7')
+    ask(own, 'DELETE', f'/v1/nodes/{uuid}')
+    if action == 'traits':
+        card.get_by_role('combobox', name='Add', exact=True).fill('CUSTOM_STAYED')
+    else:
+        card.get_by_label('Action').select_option(label='Set maintenance')
+    card.get_by_role('button', name='Preview').click()
+    expect(card.get_by_role('status')).to_have_text('1 node would change, 1 node would refuse')
+    expect(card.locator('tbody tr').first).to_contain_text('It does not exist any more.')
+    card.get_by_role('button', name='Apply').click()
+    expect(card.get_by_role('status')).to_have_text('1 node changed, 1 node refused')
+    ask(own, 'DELETE', '/v1/nodes/rack3-7/maintenance')
+
+
 def test_maintenance_and_a_transition(tab, own):
     page = tab.open()
     card = choose(page, 'rack3-2', 'rack3-3')

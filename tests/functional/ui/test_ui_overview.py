@@ -92,6 +92,23 @@ def test_a_part_that_fails(tab):
     expect(page.get_by_role('table', name='Nodes for each flavor')).to_be_visible()
 
 
+def test_states_that_fail(tab):
+    """What else waits for a person is shown."""
+    tab.expected = ['503']
+    promise = {'name': 'a', 'short': 2}
+    tab.page.route('**/v1/facets*', lambda route: route.fulfill(status=503, body='{}'))
+    tab.page.route(
+        '**/v1/capacity_reservations', lambda route: route.fulfill(json={'capacity_reservations': [promise]})
+    )
+    page = tab.open('#/overview')
+    card = page.get_by_role('region', name='Waits for a person')
+    expect(card).to_contain_text('2 nodes missing for capacity reservation a')
+    page.unroute('**/v1/capacity_reservations')
+    tab.page.reload()
+    expect(page.get_by_role('table', name='Nodes for each flavor')).to_be_visible()
+    expect(card.locator('.busy')).to_have_count(0)
+
+
 def test_it_is_read_again(timed):
     """Every 30 seconds, while the tab is visible."""
     page, reads = timed.page, []

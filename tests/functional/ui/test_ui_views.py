@@ -267,6 +267,12 @@ def test_a_reservation_from_there_and_its_release(writing, own):
     page.get_by_label('Find a reservation').fill('rack1-3')
     page.get_by_role('button', name='Search').click()
     expect(page.locator('tbody tr')).to_have_count(1)
+    uuid = page.locator('tbody td.name a').get_attribute('href').rpartition('/')[2]
+    page.get_by_label('Find a reservation').fill(uuid)
+    page.get_by_role('button', name='Search').click()
+    page.get_by_text('The same with a command').click()
+    expect(page.get_by_text(f'baremetal reservation list --node {uuid}')).to_be_visible()
+    expect(page.locator('tbody tr')).to_have_count(1)
     page.get_by_label('Find a reservation').fill('rack1-7')
     page.get_by_role('button', name='Search').click()
     expect(page.get_by_text('No reservation matches.')).to_be_visible()
@@ -396,6 +402,7 @@ def test_drift(tab):
     unsatisfied.get_by_role('link', name='Why').click()
     expect(page.get_by_role('status').first).to_have_text(re.compile('^No node matches; without '))
     page.go_back()
+    expect(unsatisfied).to_be_visible()
     # The real inventory has some drift, so fake a response without any.
     nothing = {
         name: [] for name in ('unsatisfied', 'unused_traits', 'unreached_nodes', 'retired_traits', 'changed_flavors')
@@ -432,10 +439,13 @@ def test_exclusive_traits(tab):
     card.get_by_role('button', name='Make CUSTOM_RACK_2 exclusive').click()
     expect(card.get_by_role('listitem')).to_contain_text('CUSTOM_RACK_2 8 nodes')
     expect(page.get_by_role('region', name='Capacity', exact=True)).to_contain_text('16')
+    drift = page.get_by_role('region', name='Drift', exact=True)
+    expect(drift).to_contain_text('Nodes that no flavor matches 8')
     card.get_by_role('button', name='Preview CUSTOM_RACK_2').click()
     expect(card.get_by_role('status')).to_contain_text('matches 16 nodes now, and 24 then.')
     card.get_by_role('button', name='End CUSTOM_RACK_2 exclusive').click()
     expect(card.get_by_role('listitem')).to_have_count(0)
+    expect(drift).not_to_contain_text('Nodes that no flavor matches')
     assert page.evaluate('window.hacked') is None
 
 

@@ -205,10 +205,10 @@ def test_nodes_of_one_rack(tab):
     expect(page.get_by_text('met', exact=True)).to_have_count(0)
     tab.check_accessibility()
     page.get_by_role('button', name='Drop CUSTOM_GPU_A100').click()
-    expect(page.get_by_text('5 nodes would match.')).to_be_visible()
+    expect(page.get_by_text('5 nodes could be chosen.')).to_be_visible()
     # The URL has the whole request, and the relaxation.
     page.reload()
-    expect(page.get_by_text('5 nodes would match.')).to_be_visible()
+    expect(page.get_by_text('5 nodes could be chosen.')).to_be_visible()
     expect(first.get_by_label('Policy')).to_have_value('affinity')
     row = page.get_by_role('region', name='Nodes that match').locator('tbody tr').first
     expect(row.locator('td').nth(1)).to_have_text(re.compile('^CUSTOM_RACK_[13]$'))
@@ -218,7 +218,7 @@ def test_a_request_without_a_policy(tab):
     """What would help may be to drop a key. The other keys stay."""
     page = tab.open(_why(**_RACK, count=8, key_2='shard', policy_2='soft-affinity'))
     page.get_by_role('button', name='Drop “is in one group of trait:CUSTOM_RACK_”').click()
-    expect(page.get_by_text('8 nodes would match.')).to_be_visible()
+    expect(page.get_by_text('8 nodes could be chosen.')).to_be_visible()
     row = page.get_by_role('region', name='Nodes that match').locator('tbody tr').first
     expect(row.locator('td').nth(1)).to_have_text(re.compile('^shard s[01]$'))
 
