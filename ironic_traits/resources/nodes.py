@@ -235,7 +235,7 @@ NODES = Resource(
         Filter(Argument.LONG_TEXT, ADDED, 'search', in_requests=False),
         Filter(Argument.TEXT, 65, 'project'),
         Filter(Argument.BOOLEAN, 82, 'sharded'),
-        Filter(Argument.BOOLEAN, 83, 'include_children'),
+        Filter(Argument.BOOLEAN, 83, 'include_children', words=('with child nodes', 'without child nodes')),
     ),
     links={'ports': 1, 'states': 14, 'portgroups': 24, 'volume': 32},
     hidden=('generation', 'configdrive', 'origin_conductor'),

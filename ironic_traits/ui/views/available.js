@@ -108,7 +108,7 @@ function Graphs({ series, since, isCut }) {
   return html`
     <table class="labelled"><thead><tr><th scope="col">Class</th><th scope="col" class="number">then</th><th scope="col" class="number">lowest</th><th scope="col" class="number">now</th><th scope="col"><span class="visually-hidden">Graph</span></th></tr></thead>
       <tbody>${shown.map(({ name, points, now, lowest }) => html`<tr key=${name}>
-        <td><a href=${link(['nodes'], { resource_class: name, provision_state: STATE })}>${name}</a></td>
+        <td><a href=${link(['nodes'], { resource_class: name, provision_state: STATE, include_children: 'true' })}>${name}</a></td>
         <td class="number" data-label="then">${number(points[0][1])}</td><td class="number" data-label="lowest">${number(lowest)}</td><td class="number" data-label="now">${number(now)}</td>
         <td class="wrap"><${Graph} points=${points} /></td>
       </tr>`)}</tbody></table>

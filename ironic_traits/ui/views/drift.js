@@ -96,7 +96,7 @@ function Retired({ trait, nodes, flavors, images }) {
 }
 
 function Having({ trait, nodes }) {
-  return html`<${Trait} name=${trait} /> <a href=${link(['nodes'], { traits: trait })} aria-label=${`${plural(nodes, 'node')} with ${trait}`}>${plural(nodes, 'node')}</a>`;
+  return html`<${Trait} name=${trait} /> <a href=${link(['nodes'], { traits: trait, include_children: 'true' })} aria-label=${`${plural(nodes, 'node')} with ${trait}`}>${plural(nodes, 'node')}</a>`;
 }
 
 /** The exclusive traits. The flavors may be null; onChange is called after a change. */

@@ -209,7 +209,7 @@ def test_columns_and_filters_come_from_the_table_of_fields(tab):
         document = route.fetch().json()
         document['columns']['maintenance_reason'] = {**document['columns']['power_state'], 'label': 'Reason'}
         document['columns']['chassis_uuid'] = {**document['columns']['updated_at'], 'label': 'Chassis'}
-        document['flags']['include_children'] = ['with child nodes', 'without child nodes']
+        document['flags']['retired'] = ['out of use', 'in use']
         route.fulfill(json=document)
 
     tab.page.route('**/ui/login', extend)
@@ -218,10 +218,11 @@ def test_columns_and_filters_come_from_the_table_of_fields(tab):
     expect(page.get_by_role('checkbox', name='Chassis')).to_have_count(0)
     page.get_by_role('checkbox', name='Reason').check()
     page.locator('thead').get_by_role('link', name='Reason').click()
-    page.get_by_label('Add a filter').select_option(label='with child nodes')
-    expect(page.locator('.chip')).to_contain_text('with child nodes')
+    expect(page.get_by_role('columnheader', name='Reason')).to_have_attribute('aria-sort', 'ascending')
+    page.get_by_label('Add a filter').select_option(label='in use')
+    expect(page.locator('.chip')).to_contain_text('in use')
     expect(page.locator('tbody tr')).to_have_count(24)
-    assert {'sort_key': 'maintenance_reason', 'include_children': 'true'}.items() <= parameters(page).items()
+    assert {'sort_key': 'maintenance_reason', 'retired': 'false'}.items() <= parameters(page).items()
 
 
 def test_pages(tab):

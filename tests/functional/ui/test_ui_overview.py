@@ -176,6 +176,31 @@ def test_figures_are_those_of_the_lists(browser, tmp_path):
         expect(page.locator('tbody td.name')).to_have_text(['node-2', 'node-3'])
 
 
+def test_children_count_where_they_are_listed(browser, tmp_path):
+    """In the drift, and in the graphs."""
+    url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
+    with ForkedServer(url, '--nostart-worker') as running, browsers.tab(browser, running.base) as tab:
+        page, latest = tab.page, {'X-OpenStack-Ironic-API-Version': 'latest'}
+        nodes, values, made = f'{running.base}/v1/nodes', {'resource_class': 'gold'}, []
+        for name in ('server', 'card'):
+            # Nodes of this version are available at once.
+            document, old = {'driver': 'fake-hardware', 'name': name}, {'X-OpenStack-Ironic-API-Version': '1.10'}
+            made.append(page.request.post(nodes, data=document, headers=old).json()['uuid'])
+            patch = [{'op': 'add', 'path': f'/{key}', 'value': value} for key, value in values.items()]
+            assert page.request.patch(f'{nodes}/{name}', data=patch, headers=latest).ok
+            values |= {'parent_node': made[0]}
+        assert page.request.put(f'{nodes}/card/traits/CUSTOM_CARD', headers=latest).ok
+        tab.open('#/capacity?flavors={"a":{}}')
+        page.get_by_role('link', name='1 node with CUSTOM_CARD').click()
+        expect(page.locator('tbody td.name')).to_have_text(['card'])
+        tab.open('#/overview')
+        card = page.get_by_role('region', name='Available nodes over time')
+        card.get_by_role('button', name='Show the last 30 days').click()
+        assert [row.inner_text().split() for row in _graphs(card)] == [['gold', '0', '0', '2']]
+        card.get_by_role('link', name='gold').click()
+        expect(page.locator('tbody td.name')).to_have_text(['card', 'server'])
+
+
 def test_available_nodes_over_time(tab):
     """The graphs begin with what the history says, and end with what is there now."""
     page = tab.open('#/overview')
