@@ -149,3 +149,15 @@ def test_nothing_without_the_option(database_url):
         uuid = deploy(application, Client(application), automated_clean=False)
         provision(application, Client(application), uuid, 'deleted')
         assert traits(Client(application), uuid) == {}
+
+
+def test_a_program_that_sets_all_traits(app, client):
+    """It removes the trait, as an operator would, unless it sets those of a source."""
+    uuid = deploy(app, client, automated_clean=False)
+    provision(app, client, uuid, 'deleted')
+    for path, left in (
+        ('?source=program', {'CUSTOM_A': ['program'], TRAIT: ['reclaim:']}),
+        ('', {'CUSTOM_A': ['program', 'operator']}),
+    ):
+        assert client.ask('PUT', f'/v1/nodes/{uuid}/traits{path}', {'traits': ['CUSTOM_A']}).status_int == 200
+        assert traits(client, uuid) == left
