@@ -21,7 +21,8 @@ export function Node({ ident, parameters }) {
   // A reload that fails in any other way leaves what is shown, and the draft of an edit.
   if (!node.data || node.error?.status === 404) {
     return html`<div class="title"><h1>${ident}</h1><a href=${placeOf('nodes')}>All nodes</a></div>
-      ${node.error ? html`<${Problem} error=${node.error} retry=${node.reload} />` : html`<${Busy} />`}`;
+      ${node.error ? html`<${Problem} error=${node.error} retry=${node.reload} />` : html`<${Busy} />`}
+      ${node.error?.status === 404 && html`<p><a href=${link(['changes'], { node: ident })}>Its history</a>, if it was deleted</p>`}`;
   }
   // The cards load again with each turn. updated_at does not do: actions here do not change that of a mirrored node.
   const { data, turn } = node;

@@ -288,6 +288,8 @@ def test_a_verb_for_a_node_that_is_deleted(tab, site):
     page.get_by_role('dialog').get_by_role('button', name='Set maintenance').click()
     expect(page.get_by_role('button', name='Set maintenance')).to_have_count(0)
     expect(page.get_by_role('alert')).to_contain_text('could not be found')
+    page.get_by_role('link', name='Its history').click()
+    expect(page.locator('tbody tr').first).to_contain_text('The node was deleted.')
 
 
 def test_a_reservation_that_is_refused(tab, site):
