@@ -30,7 +30,8 @@ export function Changes({ parameters }) {
   }, [following, loading]);
   const search = (event) => {
     event.preventDefault();
-    go(['changes'], fieldsOf(event.target, FILTERS));
+    const { trait, ...others } = fieldsOf(event.target, FILTERS);
+    go(['changes'], { ...others, trait: trait?.toUpperCase() });
   };
   return html`
     <div class="title"><h1>Changes</h1><span class="muted">the newest first</span></div>

@@ -479,6 +479,7 @@ def test_changes(tab):
     expect(page.get_by_role('link', name='First page')).to_be_visible()
     page.get_by_label('Kind').select_option('trait')
     page.get_by_label('Source').fill('terraform')
+    page.get_by_label('Trait', exact=True).fill('custom_tier_1')
     page.get_by_role('button', name='Filter').click()
     expect(page.locator('tbody tr')).to_have_count(1)
     page.locator('tbody tr').get_by_role('link').click()
