@@ -4,6 +4,7 @@ import concurrent.futures
 import threading
 
 import pytest
+import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import failures
@@ -96,7 +97,11 @@ def test_a_failure_is_that_of_its_request(work):
     assert work.transactions == [['a'], ['b', 'c', 'd'], ['c']]
 
 
-@pytest.mark.parametrize('error', [ConnectionError(), db_exception.DBConnectionError()])
+#: As SQLAlchemy raises it when the connection is lost in a COMMIT.
+LOST = sa.exc.OperationalError(None, None, Exception('server closed the connection'))
+
+
+@pytest.mark.parametrize('error', [ConnectionError(), db_exception.DBConnectionError(), LOST])
 def test_the_outcome_is_unknown(work, error):
     """Perhaps the transaction was committed. So nobody writes again, and all get the error."""
     work.error = error
@@ -110,7 +115,13 @@ def test_the_outcome_is_unknown(work, error):
     assert work.combined._waiting == {}
 
 
-@pytest.mark.parametrize('error', [combined.NotTogether(), db_exception.DBDeadlock(), failures.Overloaded()])
+#: As SQLAlchemy raises it when PostgreSQL ends a wait for a lock. oslo.db does not translate it.
+TIMEOUT = sa.exc.OperationalError('UPDATE nodes', {}, Exception('canceling statement due to lock timeout'))
+
+
+@pytest.mark.parametrize('error', [
+    combined.NotTogether(), db_exception.DBDeadlock(), failures.Overloaded(), TIMEOUT,
+])  # fmt: skip
 def test_the_transaction_is_rolled_back(work, error):
     """Each is carried out alone, so that it knows its own outcome."""
     work.error = error

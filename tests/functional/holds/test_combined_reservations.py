@@ -15,7 +15,7 @@ from tests.support.combined_requests import sender
 from tests.support.concurrency import wait_until
 from tests.support.providers import allocate, patch
 from tests.support.reservations import available, instance
-from tests.support.service import database, make_app
+from tests.support.service import database
 
 BODY = {'required': []}
 
@@ -121,20 +121,6 @@ def test_only_one_waits_for_a_locked_node(app, client, monkeypatch, database_kin
         finally:
             connection.rollback()
         assert [response.status_int for response in responses.result()] == [201] * 4
-
-
-def test_a_limit_of_the_wait_for_a_lock(database_url, database_kind, monkeypatch):
-    """Another transaction has locked the key of one request. Only that one is refused."""
-    if database_kind == 'sqlite':
-        pytest.skip('it has no locks of rows')
-    with make_app(database_url, database__lock_timeout=1) as app:
-        *_, spare = _nodes(Client(app), 8)
-        row = {'uuid': uuidutils.generate_uuid(), 'node_uuid': spare, 'instance_uuid': instance(2)}
-        with database(database_url) as other, other.write() as connection:
-            connection.execute(sa.insert(tables.reservations).values(row | {'created_at': timeutils.utcnow()}))
-            responses = sender(app, monkeypatch, functools.partial(_send, app))(_bodies(5))
-            connection.rollback()
-    assert [response.status_int for response in responses] == [201, 201, 503, 201, 201]
 
 
 def test_the_deadline_of_the_first_request(app, client, database_kind, database_url, monkeypatch):
