@@ -115,6 +115,12 @@ def test_a_change_of_all_nodes_of_a_class(big, number):
     expect(page.get_by_role('status').first).to_have_text(changed)
 
 
+def _collected(session):
+    """Return the metrics of a tab after its garbage is collected."""
+    session.send('HeapProfiler.collectGarbage')
+    return {each['name']: each['value'] for each in session.send('Performance.getMetrics')['metrics']}
+
+
 def test_polls_keep_the_memory(big):
     """A tab that is open for hours keeps no node of the document, and no listener, of what it showed before."""
     # The clock of the browser reaches the present at the end: the service refuses times in the future.
@@ -129,9 +135,9 @@ def test_polls_keep_the_memory(big):
             with page.expect_response(lambda response: 'by=provision_state,maintenance' in response.url):
                 page.clock.run_for(POLL / datetime.timedelta(milliseconds=1))
             page.wait_for_load_state('networkidle')
-        session.send('HeapProfiler.collectGarbage')
-        metrics = {each['name']: each['value'] for each in session.send('Performance.getMetrics')['metrics']}
-        kept.append((metrics['Nodes'], metrics['JSEventListeners']))
-        heaps.append(metrics['JSHeapUsedSize'])
+        # One collection leaves what waits for its end, such as responses.
+        collected = [_collected(session) for _ in range(3)]
+        kept.append((collected[-1]['Nodes'], collected[-1]['JSEventListeners']))
+        heaps.append(min(each['JSHeapUsedSize'] for each in collected))
     assert kept[0] == kept[1]
     assert heaps[1] < 1.2 * heaps[0]
