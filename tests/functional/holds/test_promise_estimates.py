@@ -165,14 +165,19 @@ def others_take(monkeypatch, number):
     monkeypatch.setattr(promise_claims.Claim, 'confirm', confirm)
 
 
-def test_other_claims_after_the_estimate(app, client, monkeypatch, reads):
-    """Between the estimate and the lock of the promises, another process takes the node that was left."""
-    nodes = [golden(client) for _ in range(3)]
-    promise(client, 'a', 1)
+@pytest.mark.parametrize(('number', 'promised', 'project'), [(3, 1, 'x'), (12, 5, 'project-a')], ids=['others', 'own'])
+def test_other_claims_before_the_lock(app, client, monkeypatch, reads, number, promised, project):
+    """Another process takes nodes between the estimate, or the reading, and the lock of the promises.
+
+    For another project, too few are left, so the promises are read. The promise's own project needs a reading from the
+    beginning. There are enough nodes, so it is not read again.
+    """
+    nodes = [golden(client) for _ in range(number)]
+    promise(client, 'a', promised)
     read(app, client)
     del reads[:]
     others_take(monkeypatch, 2)
-    assert claim(client, 1, nodes[0], 'x').status_int == 204
+    assert claim(client, 1, nodes[0], project).status_int == 204
     assert len(reads) == 1
 
 
@@ -186,17 +191,6 @@ def test_other_claims_of_one_of_two_promises(app, client, monkeypatch, reads):
     others_take(monkeypatch, 3)
     body = {'instance_uuids': [instance(1), instance(2)], 'node_uuid': [special_ones[0], tin[0]]}
     assert client.ask('POST', PATH, body).status_int == 201
-    assert len(reads) == 1
-
-
-def test_claims_of_the_project_beside_others(app, client, monkeypatch, reads):
-    """Others take nodes between the reading and the lock of the promises. There are enough, so it is not read again."""
-    nodes = [golden(client) for _ in range(12)]
-    promise(client, 'a', 5)
-    read(app, client)
-    del reads[:]
-    others_take(monkeypatch, 2)
-    assert claim(client, 1, nodes[0], 'project-a').status_int == 204
     assert len(reads) == 1
 
 
