@@ -104,7 +104,7 @@ class RedfishManagement(base.Driver):
         with self._bmc(node) as bmc:
             virtual_media.eject(bmc, devices, url)
             for _ in range(_LOOKS):
-                if not any(not url or medium.shows(url) for medium in virtual_media.inserted(bmc, devices)):
+                if not virtual_media.inserted(bmc, devices, url):
                     return
                 time.sleep(_INTERVAL)
             raise Failure('The BMC does not eject the image of a virtual medium.')

@@ -196,10 +196,10 @@ def _carry_out(
 
     :param together: as for ``Combined.run``.
     """
-    deadlines = [ticket.deadline for ticket in tickets]
+    deadlines = [ticket.deadline for ticket in tickets if ticket.deadline is not None]
     try:
         # No request ends that of another.
-        with timeouts.until(max((each for each in deadlines if each), default=None) if all(deadlines) else None):
+        with timeouts.until(max(deadlines) if len(deadlines) == len(tickets) else None):
             results = together(tickets)
     except (Failure, NotTogether):
         return

@@ -195,15 +195,14 @@ def _check_held(
     if held:
         matching = matches.matching(context, connection, node_request, [row.node_uuid for row in held])
         why = 'is not in the list' if node_request.is_a_list else 'does not match'
-        for row in held:
-            if row.node_uuid not in matching:
-                raise held_elsewhere(row.instance_uuid, row.node_uuid, row.seen, why)
-    if held and node_request.capacity_reservation:
-        counted = promise_claims.counted(connection, node_request.capacity_reservation)
-        for row in held:
-            if row.node_uuid not in counted:
-                why = 'does not count for the capacity reservation'
-                raise held_elsewhere(row.instance_uuid, row.node_uuid, row.seen, why)
+        needed = {why: matching}
+        if node_request.capacity_reservation:
+            counted = promise_claims.counted(connection, node_request.capacity_reservation)
+            needed['does not count for the capacity reservation'] = counted
+        for why, nodes in needed.items():
+            for row in held:
+                if row.node_uuid not in nodes:
+                    raise held_elsewhere(row.instance_uuid, row.node_uuid, row.seen, why)
 
 
 def _check_kept(context: Context, connection: sa.Connection, held: Collection[sa.Row]) -> None:

@@ -112,9 +112,9 @@ export function Bulk({ nodes, filters, total, onDone, onClose }) {
         // A request that has begun is not cut: nobody would know what it has done.
         if (signal.aborted) break;
         setProgress({ done: lines.length, whole });
-        const result = part.nodes.length && (await request('POST', path, { ...body, nodes: part.nodes, digest: part.digest }));
+        const result = part.nodes.length ? await request('POST', path, { ...body, nodes: part.nodes, digest: part.digest }) : { nodes: [] };
         const refused = part.lines.filter(({ uuid }) => !part.nodes.includes(uuid));
-        lines.push(...(path === EDITS ? part.lines : [...refused, ...(result ? linesOf(result) : [])]));
+        lines.push(...(path === EDITS ? part.lines : [...refused, ...linesOf(result)]));
       }
     } finally {
       setReport({ lines, left: whole - lines.length });
