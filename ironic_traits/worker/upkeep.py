@@ -1,4 +1,4 @@
-"""What a worker process does regularly: purge what is old, and number changes for the change feed.
+"""What a worker process does regularly: purge what is old, number changes for the change feed, and collect statistics.
 
 Each worker does it. That is harmless: where another one has been, nothing is left to do.
 """
@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from ironic_traits.changes import change_feed
+from ironic_traits.db import planner_statistics
 from ironic_traits.db.failover import outage
 from ironic_traits.inventory.core import history_purge
 from ironic_traits.inventory.mirrored import mirror_kept_nodes
@@ -24,6 +25,8 @@ LOG = logging.getLogger(__name__)
 FIRST = 60
 #: Seconds between two searches for deleted objects that can be forgotten.
 _FORGET = 3600
+#: Seconds between two searches for tables without statistics.
+_COLLECT = 5
 
 
 class Periodic:
@@ -87,6 +90,7 @@ def keep_up(service: Service) -> Iterator[None]:
     """Keep up the database of a service while the ``with`` block lasts."""
     history, changes = service.conf.history, service.conf.changes
     first = min(FIRST, history.purge_interval)
+    needs_statistics = service.database.url.get_backend_name() == 'postgresql'
 
     def purge(is_stopped: Callable[[], bool]) -> None:
         number = history_purge.purge(service, history.max_entries, history.max_days, is_stopped)
@@ -102,9 +106,13 @@ def keep_up(service: Service) -> Iterator[None]:
             pass
         mirror_kept_nodes.purge(service, service.conf.mirror.keep_deleted)
 
+    def collect(_is_stopped: Callable[[], bool]) -> None:
+        planner_statistics.collect(service)
+
     with (
         Periodic(purge, history.purge_interval, first),
         Periodic(number, changes.interval, changes.interval),
         Periodic(forget, _FORGET, FIRST),
+        Periodic(collect, _COLLECT if needs_statistics else 0),
     ):
         yield
