@@ -161,7 +161,7 @@ class FakeHardware(base.Driver):
         """Keep the URL of an image, without its secrets: the readers of the node see it."""
         return {_IMAGE.format(device): masks.url(url)}
 
-    def detach_media(self, node: dict[str, Any], devices: Collection[str], url: str = '') -> management.Kept:
+    def detach_media(self, node: dict[str, Any], devices: Collection[str]) -> management.Kept:
         """Forget images."""
         return dict.fromkeys(map(_IMAGE.format, devices))
 

@@ -89,11 +89,8 @@ class Management:
         """
         raise _unsupported(node, 'attach_virtual_media')
 
-    def detach_media(self, node: dict[str, Any], devices: Collection[str], url: str = '') -> Kept:
-        """Detach the images of some of MEDIA from a node.
-
-        :param url: of the image; '' for all.
-        """
+    def detach_media(self, node: dict[str, Any], devices: Collection[str]) -> Kept:
+        """Detach the images of some of MEDIA from a node."""
         raise _unsupported(node, 'detach_virtual_media')
 
 

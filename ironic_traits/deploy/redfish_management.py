@@ -99,12 +99,12 @@ class RedfishManagement(base.Driver):
         with self._asked(node) as bmc:
             virtual_media.insert(bmc, device, url)
 
-    def detach_media(self, node: Mapping[str, Any], devices: Collection[str], url: str = '') -> None:
+    def detach_media(self, node: Mapping[str, Any], devices: Collection[str]) -> None:
         """See ``Management``."""
         with self._bmc(node) as bmc:
-            virtual_media.eject(bmc, devices, url)
+            virtual_media.eject(bmc, devices)
             for _ in range(_LOOKS):
-                if not virtual_media.inserted(bmc, devices, url):
+                if not virtual_media.inserted(bmc, devices):
                     return
                 time.sleep(_INTERVAL)
             raise Failure('The BMC does not eject the image of a virtual medium.')

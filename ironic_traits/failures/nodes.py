@@ -27,7 +27,7 @@ class ActionOutdated(Outdated):
 
 
 class NodeChanged(Failure):
-    """The node is in another state than at the preview, or when the request began."""
+    """The node is in another state than at the preview, or the request has lost the lock of the node."""
 
     status = 409
     code = 'baremetal.node.changed'

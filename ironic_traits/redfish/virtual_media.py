@@ -140,25 +140,22 @@ def check(bmc: Bmc, devices: Collection[str]) -> None:
         raise Unknown(f'The BMC has only one virtual medium for {" and ".join(devices)}.')
 
 
-def inserted(bmc: Bmc, devices: Collection[str], url: str = '') -> list[Medium]:
+def inserted(bmc: Bmc, devices: Collection[str]) -> list[Medium]:
     """Return the media that have an image, of those that can be one of some devices. Raise as ``listed`` does.
 
     :param devices: keys of ``KINDS``.
-    :param url: of the image; '' for any.
     """
-    media = [medium for medium in listed(bmc) if medium.inserted and any(map(medium.is_a, devices))]
-    return [medium for medium in media if not url or medium.shows(url)]
+    return [medium for medium in listed(bmc) if medium.inserted and any(map(medium.is_a, devices))]
 
 
-def eject(bmc: Bmc, devices: Collection[str], url: str = '', but: Collection[str] = ()) -> None:
+def eject(bmc: Bmc, devices: Collection[str], but: Collection[str] = ()) -> None:
     """Begin to eject the images of all media of some devices. ``inserted`` shows whether the BMC does it.
 
     :param devices: keys of ``KINDS``.
-    :param url: as for ``inserted``.
     :param but: URLs of images that stay.
     :raises Failure: the BMC refuses it.
     """
-    for medium in inserted(bmc, devices, url):
+    for medium in inserted(bmc, devices):
         if not any(map(medium.shows, but)):
             bmc.eject_medium(medium.path, medium.image or '')
 

@@ -126,6 +126,8 @@ class Performer:
     def _next(self, claim: transitions.Lease) -> _Call | Outcome:
         """Return what is to be done for a claim: a _Call, or an outcome without one."""
         deploy = self._context.conf.deploy
+        if claim.action == transitions.REQUEST:
+            return base.Done()
         if claim.attempts > deploy.max_attempts:
             return base.WorkFailed(
                 f'"{claim.action}" was started {deploy.max_attempts} times, but no worker finished it.'

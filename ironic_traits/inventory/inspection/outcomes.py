@@ -20,7 +20,7 @@ from ironic_traits.inventory.core import history, origins
 from ironic_traits.inventory.core.single_node import change, take
 from ironic_traits.inventory.holds import allocations
 from ironic_traits.inventory.inspection import inspections
-from ironic_traits.inventory.provisioning.transitions import NEVER, Lease, end_claim, move, replace
+from ironic_traits.inventory.provisioning.transitions import NEVER, REQUEST, Lease, end_claim, move, replace
 from ironic_traits.inventory.traits import reclaim
 
 _SETTLED = (
@@ -166,6 +166,10 @@ def _finish(
         event = f'The power state changed to "{done.power_state or node.power_state}".'
         history.record(connection, history.power(author, node, moment, event, changes))
         return
+    if claim.action == REQUEST:
+        replace(connection, node.id, None, {}, moment)
+        change(connection, node, changes)
+        return
     changes |= steps.NO_STEP
     if claim.action == 'undeploy':
         _clean_after(connection, node, moment, changes, author)
@@ -225,6 +229,9 @@ def _give_up(
         history.record(connection, history.power(author, node, moment, reason, changes))
         return
     replace(connection, node.id, None, {}, moment)
+    if claim.action == REQUEST:
+        change(connection, node, changes)
+        return
     changes |= steps.NO_STEP
     if claim.action in _FAULTS and not isinstance(error, base.WorkRefused):
         changes |= {'maintenance': True, 'fault': _FAULTS[claim.action], 'maintenance_reason': reason}

@@ -10,14 +10,13 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.statements.annotations import Values
-from ironic_traits.deploy import states
 from ironic_traits.deploy.base import Driver
 from ironic_traits.deploy.management import WorkFailed, WorkRefused
 from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import change, take
-from ironic_traits.inventory.provisioning import node_states
+from ironic_traits.inventory.provisioning import node_states, request_locks
 
-#: Changes that a deploy makes itself, also while it waits without the lock.
+#: Changes that a deploy makes, too.
 _OF_STABLE_NODES = ('attach_media', 'detach_media')
 
 
@@ -46,48 +45,51 @@ def perform(context: Context, ident: str, method: str, *arguments: Any) -> None:
     """Let the driver of a node change something. Raise as ``ask_unlocked`` does.
 
     :raises failures.InvalidState: the node is changing, and the change would be in the way.
-    :raises failures.NodeChanged: it has changed while an image was attached.
     """
-    driver, node = _read_unlocked(context, ident, is_stable=method in _OF_STABLE_NODES)
-    kept = _call(driver, node, method, *arguments)
-    if method == 'attach_media':
-        _check_user(context, driver, node, *arguments)
-    _store(context, node['uuid'], kept)
-
-
-def _check_user(context: Context, driver: Driver, node: Values, device: str, url: str) -> None:
-    """Eject what was attached if the node has another user now, or if a worker has begun to work on it.
-
-    :raises failures.NodeChanged: that is so.
-    """
-    _, present = _read(context, node['uuid'])
-    if present['reservation'] or any(present[name] != node[name] for name in ('provision_state', 'instance_uuid')):
-        _call(driver, node, 'detach_media', [device], url)
-        raise failures.NodeChanged(node=node['uuid'], since='in the meantime', result='Nothing is attached.')
+    if method in _OF_STABLE_NODES:
+        _perform_locked(context, ident, method, *arguments)
+        return
+    driver, node = _read_unlocked(context, ident)
+    _store(context, node['uuid'], _call(driver, node, method, *arguments))
 
 
 def set_boot_device(context: Context, ident: str, device: str, persistent: bool) -> None:
-    """Set the boot device of a node. Raise as ``ask_unlocked`` does.
+    """Set the boot device of a node. Raise as ``perform`` does.
 
     :param persistent: whether the node boots from it each time, and not only the next time.
     :raises failures.InvalidInput: the node cannot have this boot device.
     """
-    driver, node = _read_unlocked(context, ident, is_stable=True)
-    devices = _call(driver, node, 'boot_devices')
+    # Not under the lock, because both together may take longer than it lasts.
+    devices = _call(*_read_unlocked(context, ident, is_stable=True), 'boot_devices')
     if device not in devices:
         text = f'Invalid boot device {device} specified. Supported are: {", ".join(devices)}.'
         raise failures.InvalidInput(reason=text)
-    _store(context, node['uuid'], _call(driver, node, 'set_boot_device', device, persistent))
+    _perform_locked(context, ident, 'set_boot_device', device, persistent)
 
 
 def set_column(context: Context, ident: str, column: str, value: Any) -> None:
-    """Set the boot mode or the secure boot of a node. Raise as ``ask_unlocked`` does.
+    """Set the boot mode or the secure boot of a node. Raise as ``perform`` does.
 
     :param column: ``boot_mode`` or ``secure_boot``.
-    :raises failures.InvalidState: the node is changing.
+    """
+    _perform_locked(context, ident, f'set_{column}', value, columns={column: value})
+
+
+def _perform_locked(context: Context, ident: str, method: str, *arguments: Any, columns: Values | None = None) -> None:
+    """Do the same as ``perform``. While a BMC is asked, the node is locked, so that no deploy begins.
+
+    :param columns: columns of the node to store afterwards.
     """
     driver, node = _read_unlocked(context, ident, is_stable=True)
-    _store(context, node['uuid'], _call(driver, node, f'set_{column}', value), {column: value})
+    if driver.simulates:
+        _store(context, node['uuid'], _call(driver, node, method, *arguments), columns)
+        return
+    lock, kept, changes = request_locks.acquire(context, node['uuid']), None, None
+    try:
+        kept = _call(*_read(context, lock.node), method, *arguments)
+        changes = columns
+    finally:
+        request_locks.release(context, lock, kept, changes)
 
 
 def _read(context: Context, ident: str) -> tuple[Driver, Values]:
@@ -106,9 +108,8 @@ def _read_unlocked(context: Context, ident: str, is_stable: bool = False) -> tup
     :param is_stable: whether its provision state must be one that changes only on request.
     """
     driver, node = _read(context, ident)
-    state = node['provision_state']
-    if is_stable and state in states.WORKING | states.WAITING | states.HELD:
-        raise failures.InvalidState(reason=f'Node {node["uuid"]} is in the state "{state}". Try again after it.')
+    if is_stable:
+        request_locks.check_state(node['uuid'], node['provision_state'])
     if node['reservation']:
         raise failures.NodeLocked(node=node['uuid'], host=node['reservation'])
     return driver, node
@@ -134,6 +135,4 @@ def _store(context: Context, uuid: str, kept: Values | None, columns: Values | N
         return
     with context.write() as connection:
         node = take(connection, uuid, tables.nodes.c.driver_internal_info)
-        info = node.driver_internal_info | (kept or {})
-        info = {key: value for key, value in info.items() if value is not None or key not in (kept or {})}
-        change(connection, node, {'driver_internal_info': info, **(columns or {})})
+        change(connection, node, request_locks.changes(node, kept, columns))

@@ -26,6 +26,8 @@ from ironic_traits.inventory.provisioning import workers
 
 #: When the transition of a held node is due.
 NEVER = datetime.datetime(9999, 1, 1)  # noqa: DTZ001, times in the database have no time zone
+#: The action of a request that performs its work itself. A worker has nothing to do but to release the lock.
+REQUEST = 'request'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Lease:
 
     :ivar node: uuid of the node.
     :ivar lease: id of the claim, a uuid.
-    :ivar action: one of ``states.ACTIONS``.
+    :ivar action: one of ``states.ACTIONS``, or REQUEST.
     :ivar arguments: {name: value} for the driver.
     :ivar phase: how often the driver has postponed this step (``base.Later``).
     :ivar attempts: number of claims in this phase, including this one.
@@ -60,7 +62,7 @@ def replace(
 
     :param connection: connection of a writer that has taken the node's lock.
     :param node_id: primary key of the node.
-    :param action: one of ``states.ACTIONS``; None for no transition.
+    :param action: one of ``states.ACTIONS``, or REQUEST; None for no transition.
     :param arguments: {name: value} for the driver.
     :param moment: when it is due: datetime by the database's clock.
     """

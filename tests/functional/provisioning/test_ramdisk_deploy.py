@@ -621,47 +621,6 @@ def test_what_the_user_of_an_adopted_node_has_attached(client, bmc):
     assert bmc.media == {}
 
 
-@pytest.mark.parametrize(('device', 'verbs'), [('cdrom', ['active']), ('disk', ['active', 'deleted'])])
-def test_media_that_are_attached_too_late(client, bmc, images, device, verbs):
-    """What a request attaches is ejected if the node has another user by then, or if a deploy has begun."""
-    uuid, image = available(client, bmc), f'{images}/200/1000000/one.iso'
-    for verb in verbs[:-1]:
-        change(client, uuid, verb, image)
-    begun = []
-
-    def change_first(method, path, done):
-        if method == 'POST' and path.endswith('InsertMedia') and not begun:
-            begun.append(path)
-            transitions.ask(client, uuid, verbs[-1])
-
-    patch = [{'op': 'add', 'path': '/instance_info/boot_iso', 'value': image}]
-    assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
-    bmc.interrupt = change_first
-    body = {'device_type': device, 'image_url': 'http://10.0.0.9/mine'}
-    response = client.ask('POST', f'/v1/nodes/{uuid}/vmedia', body, version='1.89')
-    assert (response.status_int, 'has changed in the meantime' in message(response)) == (409, True)
-    assert 'http://10.0.0.9/mine' not in bmc.media.values()
-    work(client, MANY)
-    assert bmc.media == ({CD: image} if verbs[-1] == 'active' else {})
-
-
-def test_media_that_are_attached_before_a_whole_deploy(client, bmc, images):
-    """What the deploy has inserted in the meantime stays."""
-    uuid, image = available(client, bmc), f'{images}/200/1000000/one.iso'
-    begun = []
-
-    def deploy_first(method, path, done):
-        if method == 'DELETE' and not begun:
-            begun.append(path)
-            assert change(client, uuid, 'active', image)['provision_state'] == 'active'
-
-    bmc.interrupt = deploy_first
-    body = {'device_type': 'cdrom', 'image_url': 'http://10.0.0.9/mine'}
-    response = client.ask('POST', f'/v1/nodes/{uuid}/vmedia', body, version='1.89')
-    assert (response.status_int, 'has changed in the meantime' in message(response)) == (409, True)
-    assert bmc.media == {CD: image}
-
-
 @pytest.mark.parametrize('shown', [
     'http://10.0.0.9/other.iso',
     'http://10.0.0.9/200/1000000/one.iso',
