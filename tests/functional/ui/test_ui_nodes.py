@@ -335,3 +335,10 @@ def test_a_stranger_cannot_frame_it(tab, look_around):
     """The page's policy forbids frames around it."""
     _, headers, _ = http_client.ask(look_around, 'GET', '/ui/')
     assert "frame-ancestors 'none'" in dict(headers)['content-security-policy']
+
+
+def test_a_list_without_columns(tab):
+    """The command shows uuids: it needs at least one field."""
+    page = tab.open('#/nodes?columns=')
+    page.get_by_text('The same with a command').click()
+    expect(page.get_by_text('baremetal node list')).to_have_text(re.compile('--fields uuid$'))

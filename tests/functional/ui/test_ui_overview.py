@@ -35,6 +35,25 @@ def test_the_fleet(tab):
     tab.check_accessibility()
 
 
+def test_more_classes_than_the_overview_shows(tab):
+    counted = [{'value': f'class-{n}', 'matching': 1, 'free': 1, 'held': 0, 'unavailable': {}} for n in range(101)]
+
+    def answer(route):
+        document = route.fetch().json()
+        [flavor] = document['flavors']
+        flavor['by'] = {'resource_class': counted}
+        route.fulfill(json=document)
+
+    tab.page.route('**/v1/capacity', answer)
+    page = tab.open('#/overview')
+    card = page.get_by_role('region', name='Nodes by class')
+    expect(card.get_by_text('and 1 other class')).to_be_visible()
+    counted.append({**counted[0], 'value': 'last'})
+    page.reload()
+    card.get_by_role('link', name='2 other classes').click()
+    expect(page.get_by_role('heading', level=1)).to_have_text('Racks')
+
+
 @pytest.mark.parametrize(('name', 'number'), [('1 node in maintenance', 1), ('gold', 8), ('manageable', 3)])
 def test_each_figure_is_a_link_to_its_list(tab, name, number):
     page = tab.open('#/overview')

@@ -241,3 +241,13 @@ def test_a_preview_of_rules_has_all_pages(tab):
     page.get_by_role('button', name='Cancel').click()
     expect(page.get_by_role('button', name='Preview')).to_be_enabled()
     held.release()
+
+
+def test_a_year_with_six_digits(tab):
+    """A browser accepts it while you type. It is no time of the API, so it is not sent."""
+    page = tab.open('#/nodes')
+    page.locator('tbody tr').first.get_by_role('link').first.click()
+    field = page.get_by_label('Traits at a time')
+    for time, is_valid in (('12026-01-01T00:00:00', False), ('2026-01-01T00:00:00', True)):
+        field.evaluate('(input, value) => { input.value = value; }', time)
+        assert field.evaluate('(input) => input.value !== "" && input.checkValidity()') is is_valid

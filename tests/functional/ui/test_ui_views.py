@@ -496,3 +496,10 @@ def test_a_view_that_nothing_answers(tab):
         page.get_by_role('link', name=view).click()
         expect(page.get_by_role('alert').first).to_contain_text('The service does not answer.')
         expect(page.get_by_role('button', name='Try again').first).to_be_visible()
+
+
+def test_a_capacity_without_flavors(tab):
+    page = tab.open('#/capacity?flavors=[]')
+    expect(page.get_by_text('No flavor is named.')).to_be_visible()
+    page.get_by_role('link', name='Reset').click()
+    expect(page.get_by_role('table', name='Nodes for each flavor')).to_be_visible()
