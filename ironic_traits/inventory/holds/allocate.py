@@ -111,7 +111,8 @@ def _create_together(
     """Create an allocation for each request: ``together`` of ``Combined.run``."""
     hold = functools.partial(_hold_each, [ticket.value for ticket in tickets], fields)
     rows = free_nodes.search(NodeChoice(context, node_request), hold, is_combined=True)
-    return dict(zip((ticket.name for ticket in tickets), rows, strict=True))
+    # Those that get no node are carried out alone: they become allocations in the state "error".
+    return dict(zip((ticket.name for ticket in tickets), rows, strict=False))
 
 
 @retried
@@ -126,7 +127,7 @@ def _hold_each(
         nodes = attempt.take(connection, [row['uuid'] for _, row in requests], columns=_HELD)
         return [
             _associate(context, connection, row, node, fields)
-            for (context, row), node in zip(requests, nodes, strict=True)
+            for (context, row), node in zip(requests, nodes, strict=False)
         ]
 
 

@@ -63,7 +63,7 @@ class Ticket(Generic[_Result]):
         self._results.append(result)
 
     def fail(self, error: Exception) -> None:
-        """Keep the error after which nobody knows whether the transaction of several requests was committed."""
+        """Keep its failure, or the error after which nobody knows whether the transaction was committed."""
         self._error = error
 
     def outcome(self, alone: Callable[[], _Result]) -> _Result:
@@ -116,15 +116,15 @@ class Combined(Generic[_Result]):
         kind: Hashable,
         ticket: Ticket[_Result],
         alone: Callable[[], _Result],
-        together: Callable[[list[Ticket[_Result]]], Mapping[str, _Result]],
+        together: Callable[[list[Ticket[_Result]]], Mapping[str, _Result | Failure]],
     ) -> _Result:
         """Return the result of a request.
 
         :param kind: what is equal in requests that are alike.
         :param alone: carries out this request. Raises its failure.
-        :param together: carries out several: returns {name: result} of those that it has carried out. Raises Failure
-            or NotTogether if it has done none of them. The others are carried out alone, so that their failures are
-            their own.
+        :param together: carries out several: returns {name: result, or failure} of those that it has carried out.
+            Raises Failure or NotTogether if it has done none of them. The others are carried out alone, so that their
+            failures are their own.
         """
         self.turns.end_turn()
         if not self._begins(kind, ticket):
@@ -190,7 +190,7 @@ class Combined(Generic[_Result]):
 
 
 def _carry_out(
-    tickets: list[Ticket[_Result]], together: Callable[[list[Ticket[_Result]]], Mapping[str, _Result]]
+    tickets: list[Ticket[_Result]], together: Callable[[list[Ticket[_Result]]], Mapping[str, _Result | Failure]]
 ) -> None:
     """Carry out requests together. Those that get no outcome are to be carried out alone: nothing was written of them.
 
@@ -212,5 +212,9 @@ def _carry_out(
                 ticket.fail(error)
         return
     for ticket in tickets:
-        if ticket.name in results:
-            ticket.succeed(results[ticket.name])
+        if ticket.name not in results:
+            continue
+        if isinstance(result := results[ticket.name], Failure):
+            ticket.fail(result)
+        else:
+            ticket.succeed(result)

@@ -86,10 +86,10 @@ def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result], is_co
     :raises failures.NoMatch: too few nodes match the request and can be held.
     :raises failures.CapacityPromised: there are enough, but capacity reservations need them.
     :raises failures.CapacityUsedUp: the capacity reservation that the request names has no right to so many.
-    :raises NotTogether: there are too few nodes for several requests, or others have locked some. Alone, some of the
-        requests may get one.
+    :raises NotTogether: others have locked nodes that several requests need. Alone, some of the requests may get one.
     """
     context, contradictions, searches = attempt.context, 0, 0
+    attempt.is_combined = is_combined
     service, is_named = context.service, attempt.request.capacity_reservation is not None
     is_stale = is_named or (service.has_promises and service.promise_reading is None)
     while True:
@@ -101,8 +101,6 @@ def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result], is_co
         except Stale:
             is_stale = True
         except TooFew as few:
-            if is_combined:
-                raise NotTogether from None
             _refuse(attempt, few.instances, contradictions)
             # ``_refuse`` has raised no failure: there are enough nodes by now, or the instances hold them. Try again.
             contradictions += 1
@@ -120,6 +118,7 @@ class NodeChoice:
     """An attempt to hold nodes in one transaction.
 
     :ivar waits: whether to wait for nodes that other transactions have locked; if not, they are skipped.
+    :ivar is_combined: whether the instances are those of several requests: some of them may get a node.
     """
 
     def __init__(self, context: Context, node_request: NodeRequest) -> None:
@@ -128,6 +127,7 @@ class NodeChoice:
         #: For each policy of a topology, {group: number of nodes} that it counts besides those of the request.
         self.related: list[Counter[str]] | None = None
         self.waits = node_request.idents is not None
+        self.is_combined = False
 
     def prepare(self, instances: Sequence[str]) -> None:
         """Do what must be done before the transaction begins.
@@ -172,12 +172,14 @@ class NodeChoice:
                 places.skip(self.context, self.request)
                 raise Lost(was_searched=False) from None
         found = self._find(connection, instances, free, first)
+        if not found:
+            return []
         own = self._own(connection, instances)
         if self.waits:
             chosen = found[: len(instances)]
             take_waiting(connection, chosen)
         else:
-            chosen = take_not_locked(connection, found, len(instances))
+            chosen = take_not_locked(connection, found, min(len(instances), len(found)))
             if in_turn:
                 places.keep(self.context, self.request, found[found.index(chosen[-1]) + 1 :])
         return self.confirmed(connection, read_taken(connection, chosen, conditions, columns), own)
@@ -249,7 +251,7 @@ class NodeChoice:
     def _find(
         self, connection: sa.Connection, instances: Sequence[str], free: Condition, first: Sequence[Condition]
     ) -> Sequence[sa.Row]:
-        """Return free nodes, the best first: one for each instance, and some more.
+        """Return free nodes, the best first: one for each instance, and some more. For several requests, maybe fewer.
 
         :raises TooFew: there are not enough.
         """
@@ -267,6 +269,8 @@ class NodeChoice:
             if len(rows) < size:
                 break
             size *= _GROWTH
+        if self.is_combined and (found or not rows):
+            return found
         if claim and (claim.named or len(rows) >= count):
             raise claim.refusal(self.context, count, len(rows))
         raise TooFew(instances)
@@ -291,6 +295,20 @@ class NodeChoice:
         return list(matches.candidates(self.context, connection, self.request, condition, count))
 
 
+def refusal(context: Context, node_request: NodeRequest, instances: Sequence[str]) -> failures.NoMatch | None:
+    """Return the failure of requests that are alike, each for one instance; None if one of them may get a node.
+
+    :param instances: uuids of the instances without a node.
+    """
+    attempt = NodeChoice(context, node_request)
+    attempt.is_combined = True
+    try:
+        _refuse(attempt, instances, 0)
+    except failures.NoMatch as failure:
+        return failure
+    return None
+
+
 def _refuse(attempt: NodeChoice, instances: Sequence[str], contradictions: int) -> None:
     """Raise the failure that explains why there are too few nodes. Return if another attempt may succeed.
 
@@ -301,7 +319,7 @@ def _refuse(attempt: NodeChoice, instances: Sequence[str], contradictions: int) 
     :raises failures.NothingToReserve: too few nodes of the list can be held.
     """
     context, node_request = attempt.context, attempt.request
-    needed, explanation, is_possible = len(instances), None, False
+    needed, explanation, is_possible = 1 if attempt.is_combined else len(instances), None, False
     refusals: list[tuple[str, Refusal | None]] = []
     if not node_request.is_a_list:
         result = explanations.count(context, node_request, instances, by_index=not contradictions)

@@ -40,7 +40,7 @@ _COLUMNS = tuple(tables.reservations.c[name] for name in FIELDS)
 class Reservations(NamedTuple):
     """The result of ``reserve``.
 
-    :ivar rows: [row with FIELDS, …] in the order of the instances.
+    :ivar rows: [row with FIELDS, …] in the order of the instances. Of several requests, some may have none.
     :ivar new: {instance, …} whose reservations are new.
     """
 
@@ -62,11 +62,15 @@ def reserve_combined(
 
 def _reserve_together(
     context: Context, node_request: NodeRequest, expiry: Expiry, tickets: Sequence[Ticket[Reservations]]
-) -> dict[str, Reservations]:
+) -> dict[str, Reservations | failures.Failure]:
     """Reserve a node for each request: ``together`` of ``Combined.run``."""
     authors = {ticket.name: ticket.value for ticket in tickets}
     rows, new = reserve(context, list(authors), node_request, expiry, authors)
-    return {row.instance_uuid: Reservations([row], new & {row.instance_uuid}) for row in rows}
+    results = {row.instance_uuid: Reservations([row], new & {row.instance_uuid}) for row in rows}
+    # In a full inventory, many requests are refused at once. To explain why takes longer than a claim.
+    rest = [instance for instance in authors if instance not in results]
+    refused = free_nodes.refusal(context, node_request, rest) if rest else None
+    return {**results, **(dict.fromkeys(rest, refused) if refused else {})}
 
 
 def reserve(
@@ -124,9 +128,11 @@ def _hold_once(
         held = _held_by(context, connection, instances) if begin.is_held else {}
         _check_held(context, connection, node_request, held.values())
         rest = [instance for instance in instances if instance not in held]
-        if rest:
-            first = attempt.allocated_first(connection, rest) if begin.is_allocated else ()
-            nodes = attempt.take(connection, rest, first)
+        first = attempt.allocated_first(connection, rest) if begin.is_allocated else ()
+        nodes = attempt.take(connection, rest, first) if rest else []
+        if nodes:
+            # Of several requests, some may get none.
+            rest = rest[: len(nodes)]
             if begin.is_held or any(node.has_expired for node in nodes):
                 _settle(connection, nodes, rest)
             new = _insert(context, connection, dict(zip(rest, nodes, strict=True)), expiry, authors)
@@ -135,7 +141,7 @@ def _hold_once(
                 _check_kept(context, connection, held.values())
             held |= new
             context.service.places.set(node_request, max(node.id for node in nodes))
-        return Reservations([held[instance] for instance in instances], frozenset(rest))
+        return Reservations([held[each] for each in instances if each in held], frozenset(rest))
 
 
 def _one_of(column: sa.Column[str]) -> sa.ColumnElement[bool]:

@@ -10,6 +10,7 @@ from oslo_utils import timeutils, uuidutils
 
 from ironic_traits.db import tables
 from ironic_traits.db.drivers import timeouts
+from ironic_traits.inventory.search import explanations
 from tests.support.client import Client
 from tests.support.combined_requests import sender
 from tests.support.concurrency import wait_until
@@ -57,12 +58,41 @@ def test_each_gets_a_node_and_is_its_author(app, client, together):
         assert [each['request_id'] for each in entries] == [response.headers['OpenStack-Request-Id']]
 
 
-def test_too_few_nodes_for_all(client, together):
-    """Those that a node is left for get it, and each of the others has its own refusal."""
-    _nodes(client, 3)
+@pytest.mark.parametrize('count', [1, 3])
+def test_too_few_nodes_for_all(app, client, together, monkeypatch, count):
+    """Those that a node is left for get it. The others are refused as they are alone, with one explanation for all."""
+    _nodes(client, count)
+    explained = []
+    explain = explanations.count
+    monkeypatch.setattr(
+        explanations, 'count', lambda *more, **options: explained.append(1) or explain(*more, **options)
+    )
+    responses = together(_bodies(6))
+    assert sorted(response.status_int for response in responses) == [201] * count + [409] * (6 - count)
+    assert responses[0].status_int == 201
+    assert len(explained) == 1
+    [alone] = {_send(app, body).text for body in _bodies(6) if body['instance_uuid'] not in _holders(client)}
+    assert {response.text for response in responses if response.status_int == 409} == {alone}
+    assert '1 is needed' in alone
+
+
+def _holders(client):
+    return {each['instance_uuid'] for each in client.get('/v1/reservations')['reservations']}
+
+
+def test_a_node_that_comes_free_before_the_refusal(app, client, together, monkeypatch):
+    """Those that have found no node search again, each alone."""
+    _nodes(client, 1)
+    explain = explanations.count
+
+    def free_first(*more, **options):
+        monkeypatch.setattr(explanations, 'count', explain)
+        _nodes(client, 2)
+        return explain(*more, **options)
+
+    monkeypatch.setattr(explanations, 'count', free_first)
     responses = together(_bodies(6))
     assert sorted(response.status_int for response in responses) == [201] * 3 + [409] * 3
-    assert responses[0].status_int == 201
 
 
 def test_failures_stay_with_their_requests(app, client, together):
