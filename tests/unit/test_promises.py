@@ -66,6 +66,25 @@ def test_nodes_are_taken(nodes, asked, data):
             flow, nodes, asked = taken
 
 
+def test_each_node_of_each_small_inventory():
+    """The same as above, for all inventories of three promises of one node at most, and for all choices."""
+    kinds = [frozenset(kind) for size in (1, 2, 3) for kind in itertools.combinations(range(3), size)]
+    for size, numbers in itertools.product((1, 2, 3), itertools.product((0, 1), repeat=3)):
+        asked = dict(enumerate(numbers))
+        for nodes in itertools.combinations_with_replacement(kinds, size):
+            before, best = flow_of(nodes, asked), most(nodes, asked)
+            for node, used_up in itertools.product(set(nodes), (None, *(each for each in asked if asked[each]))):
+                if used_up is not None and used_up not in node:
+                    continue
+                rest = list(nodes)
+                rest.remove(node)
+                less = asked if used_up is None else asked | {used_up: 0}
+                after = before.after(node, used_up)
+                assert (after is not None) == (most(rest, less) >= best - (used_up is not None))
+                if after:
+                    check(after, rest, less)
+
+
 def _take_one(flow, nodes, asked, data):
     """Take a node. Return the flow after it, the nodes and what is asked for; None if it cannot be taken."""
     node = data.draw(st.sampled_from(nodes))
