@@ -99,6 +99,9 @@ def test_an_instance_that_has_a_node_already(client):
         assert f'node {first}, and that node does not count for the capacity reservation.' in refused.text
     for status in (201, 200):
         assert take(client, 2, capacity_reservation='a').status_int == status
+    golden(client)
+    promise(client, 'b', 1)
+    assert take(client, 2, capacity_reservation='b').status_int == 409
 
 
 def test_a_request_for_more_than_is_left(client):
@@ -344,14 +347,14 @@ UNCHECKED = {
 @pytest.mark.parametrize('how', UNCHECKED)
 def test_a_node_that_was_given_back(client, how):
     """It does not count again when another instance gets it while it is not free. Other nodes still count."""
-    node, kept, other = (golden(client) for _ in range(3))
-    promise(client, 'a', 2)
-    for number, each in ((1, node), (4, kept)):
+    node, kept, another, other = (golden(client) for _ in range(4))
+    promise(client, 'a', 3)
+    for number, each in ((1, node), (4, kept), (5, another)):
         assert claim(client, number, each, 'project-a').status_int == 204
     assert client.placement('DELETE', f'/allocations/{instance(1)}').status_int == 204
     answers = UNCHECKED[how](client, node)
     assert answers[-1].status_int in (200, 201), answers[-1].text
-    assert figures(client, 'a') == (1, 1, 0, 1)
+    assert figures(client, 'a') == (2, 1, 0, 1)
     assert claim(client, 3, other, 'x').status_int == 409
 
 
@@ -431,10 +434,11 @@ def test_an_allocation_moves(client):
 
 def test_an_allocation_moves_after_the_expiry(app, client):
     """Another project can get it: the node counts for nothing, although another promise is there."""
-    node, _ = golden(client), golden(client)
+    node, other, _ = (golden(client) for _ in range(3))
     promise(client, 'a', 1)
-    promise(client, 'b', 1)
+    promise(client, 'b', 2)
     assert claim(client, 1, node, 'project-a').status_int == 204
+    assert claim(client, 3, other, 'project-b').status_int == 204
     expire_promise(app, 'a')
     assert move(client, 'x') == 204
 
