@@ -105,6 +105,18 @@ def test_a_held_node_is_given_back(app, client):
     assert claim(client, 2, other, 'x').status_int == 409
 
 
+def test_a_promise_asks_again(app, client):
+    """It overlaps with another one, which did not compete with it at the reading."""
+    node, *_ = special(client), special(client), golden(client)
+    promise(client, 'x', 1, required=['CUSTOM_X'])
+    promise(client, 'a', 1)
+    assert claim(client, 1, node, 'project-x').status_int == 204
+    read(app, client)
+    begin_maintenance(client, node)
+    assert client.placement('DELETE', f'/allocations/{instance(1)}').status_int == 204
+    assert take(client, 2, forbidden=['CUSTOM_X']).status_int == 409
+
+
 def test_a_trait_becomes_exclusive(app, client):
     """The nodes with it do not match any more. No node has changed."""
     nodes = [special(client), golden(client)]
