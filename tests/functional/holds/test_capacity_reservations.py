@@ -57,6 +57,19 @@ def test_a_claim_of_another_leaves_what_is_promised(client, kind):
     assert last in (*free, first, last)
 
 
+@pytest.mark.parametrize('kind', CLAIMS)
+def test_the_first_claim_of_a_process(client, database_url, kind):
+    """It has not read the promises yet."""
+    first, _ = golden(client, properties={'rack': 'r'}), golden(client, properties={'rack': 'r'})
+    assert promise(client, 'a', 2).status_int == 201
+    with make_app(database_url) as other:
+        assert CLAIMS[kind](Client(other), 1, first).status_int == 409
+    client.ask('DELETE', f'{CAPACITY}/a')
+    assert promise(client, 'a', 1).status_int == 201
+    with make_app(database_url) as other:
+        assert CLAIMS[kind](Client(other), 1, first).status_int in (200, 201, 202, 204)
+
+
 def test_an_allocation_of_another_ends_in_error(client):
     """Its error says why."""
     golden(client)
@@ -116,6 +129,18 @@ def test_a_request_for_more_than_is_left(client):
     refused = take(client, 1, capacity_reservation='a', required=['CUSTOM_X'])
     assert 'It has a right to 2 more. Free nodes that match it: 4; those that also match the rest' in refused.text
     assert 'request: 0.' in refused.text
+
+
+def test_a_batch_for_more_than_is_left_beside_another_promise(client):
+    """The second node would be free for everybody, but not for this capacity reservation."""
+    for node in [golden(client) for _ in range(4)][:3]:
+        add_trait(client, node, 'CUSTOM_X')
+    promise(client, 'x', 1, required=['CUSTOM_X'])
+    promise(client, 'a', 2)
+    body = {'instance_uuids': [instance(1), instance(2)], 'resource_class': 'gold', 'capacity_reservation': 'x'}
+    assert client.ask('POST', PATH, body).status_int == 409
+    assert figures(client, 'x')[:2] == (0, 1)
+    assert take(client, 1, capacity_reservation='x').status_int == 201
 
 
 def test_a_node_that_matches_no_promise_any_more(client):
