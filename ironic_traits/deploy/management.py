@@ -32,7 +32,8 @@ class WorkRefused(WorkFailed):
 class Management:
     """The methods of a driver that requests call, outside of transactions, with ``Task.node``.
 
-    They raise WorkRefused if the request is at fault, and another WorkFailed if the hardware is.
+    They raise WorkRefused if the request is at fault, and another WorkFailed if the hardware is. A call must take less
+    than [deploy] lease_seconds: after that, a worker releases the lock of the node.
     """
 
     def boot_devices(self, node: dict[str, Any]) -> list[str]:

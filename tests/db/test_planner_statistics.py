@@ -55,6 +55,21 @@ def test_tables_that_have_grown(service):
     assert rows(service)['node_traits'] > 1000
 
 
+def test_rows_that_are_committed_later(service):
+    """ANALYZE sees the pages of a transaction, but not its rows."""
+    fill(service, 3)
+    planner_statistics.collect(service)
+    with service.write() as connection:
+        pairs = 'SELECT nodes.id, traits.name FROM nodes, traits ON CONFLICT DO NOTHING'
+        connection.exec_driver_sql(f'INSERT INTO node_traits (node_id, trait) {pairs}')
+        assert 'node_traits' in planner_statistics.collect(service)
+    deadline = time.monotonic() + 30
+    while rows(service)['node_traits'] < 1000 and time.monotonic() < deadline:
+        planner_statistics.collect(service)
+        time.sleep(0.1)
+    assert rows(service)['node_traits'] > 1000
+
+
 def test_a_worker_collects_statistics(service):
     fill(service, 100)
     assert rows(service) == {'nodes': -1, 'node_traits': -1}

@@ -63,7 +63,7 @@ class Ticket(Generic[_Result]):
         self._results.append(result)
 
     def fail(self, error: Exception) -> None:
-        """Keep its failure, or the error after which nobody knows whether the transaction was committed."""
+        """Keep the failure of the request, or the error after which nobody knows whether it was committed."""
         self._error = error
 
     def outcome(self, alone: Callable[[], _Result]) -> _Result:

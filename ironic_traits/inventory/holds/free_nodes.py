@@ -269,9 +269,10 @@ class NodeChoice:
             if len(rows) < size:
                 break
             size *= _GROWTH
-        if self.is_combined and (found or not rows):
+        needed = 1 if self.is_combined else count
+        if self.is_combined and not (claim and claim.named) and (found or not rows):
             return found
-        if claim and (claim.named or len(rows) >= count):
+        if claim and (claim.named or len(rows) >= needed):
             raise claim.refusal(self.context, count, len(rows))
         raise TooFew(instances)
 

@@ -4,6 +4,7 @@
 """
 
 import functools
+import logging
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from ironic_traits.changes import change_feed
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
+from ironic_traits.db.failover import outage
 from ironic_traits.db.statements import joined
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.joined import Write
@@ -32,6 +34,8 @@ from ironic_traits.inventory.holds.mirror_claims import Holding
 from ironic_traits.inventory.holds.reservations import FIELDS, Expiry, created, held_elsewhere, settle
 from ironic_traits.inventory.search import matches
 from ironic_traits.inventory.search.matches import NodeRequest
+
+LOG = logging.getLogger(__name__)
 
 _NO_AUTHORS: Mapping[str, Context] = types.MappingProxyType({})
 _COLUMNS = tuple(tables.reservations.c[name] for name in FIELDS)
@@ -66,11 +70,18 @@ def _reserve_together(
     """Reserve a node for each request: ``together`` of ``Combined.run``."""
     authors = {ticket.name: ticket.value for ticket in tickets}
     rows, new = reserve(context, list(authors), node_request, expiry, authors)
-    results = {row.instance_uuid: Reservations([row], new & {row.instance_uuid}) for row in rows}
+    results: dict[str, Reservations | failures.Failure] = {
+        row.instance_uuid: Reservations([row], new & {row.instance_uuid}) for row in rows
+    }
     # In a full inventory, many requests are refused at once. To explain why takes longer than a claim.
     rest = [instance for instance in authors if instance not in results]
-    refused = free_nodes.refusal(context, node_request, rest) if rest else None
-    return {**results, **(dict.fromkeys(rest, refused) if refused else {})}
+    try:
+        refused = free_nodes.refusal(context, node_request, rest) if rest else None
+    except Exception as error:
+        # The reservations of the others are committed.
+        outage.log(LOG, error, 'The refusal of %s requests failed; each is carried out alone', len(rest))
+        return results
+    return results | (dict.fromkeys(rest, refused) if refused else {})
 
 
 def reserve(
@@ -130,9 +141,9 @@ def _hold_once(
         rest = [instance for instance in instances if instance not in held]
         first = attempt.allocated_first(connection, rest) if begin.is_allocated else ()
         nodes = attempt.take(connection, rest, first) if rest else []
+        # Of several requests, some may get none.
+        rest = rest[: len(nodes)]
         if nodes:
-            # Of several requests, some may get none.
-            rest = rest[: len(nodes)]
             if begin.is_held or any(node.has_expired for node in nodes):
                 _settle(connection, nodes, rest)
             new = _insert(context, connection, dict(zip(rest, nodes, strict=True)), expiry, authors)

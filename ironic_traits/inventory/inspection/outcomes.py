@@ -169,6 +169,8 @@ def _finish(
     if claim.action == REQUEST:
         replace(connection, node.id, None, {}, moment)
         change(connection, node, changes)
+        event = 'A request that had locked the node did not end in time.'
+        history.record(connection, author(node.uuid, moment, history.PROVISIONING, event, severity=history.ERROR))
         return
     changes |= steps.NO_STEP
     if claim.action == 'undeploy':
@@ -231,6 +233,7 @@ def _give_up(
     replace(connection, node.id, None, {}, moment)
     if claim.action == REQUEST:
         change(connection, node, changes)
+        history.record(connection, author(node.uuid, moment, history.PROVISIONING, reason, severity=history.ERROR))
         return
     changes |= steps.NO_STEP
     if claim.action in _FAULTS and not isinstance(error, base.WorkRefused):

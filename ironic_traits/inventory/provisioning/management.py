@@ -45,6 +45,7 @@ def perform(context: Context, ident: str, method: str, *arguments: Any) -> None:
     """Let the driver of a node change something. Raise as ``ask_unlocked`` does.
 
     :raises failures.InvalidState: the node is changing, and the change would be in the way.
+    :raises failures.NodeChanged: the lock of the node was lost meanwhile. The change may have been made.
     """
     if method in _OF_STABLE_NODES:
         _perform_locked(context, ident, method, *arguments)
@@ -84,12 +85,13 @@ def _perform_locked(context: Context, ident: str, method: str, *arguments: Any, 
     if driver.simulates:
         _store(context, node['uuid'], _call(driver, node, method, *arguments), columns)
         return
-    lock, kept, changes = request_locks.acquire(context, node['uuid']), None, None
+    lock = request_locks.acquire(context, node['uuid'])
     try:
         kept = _call(*_read(context, lock.node), method, *arguments)
-        changes = columns
-    finally:
-        request_locks.release(context, lock, kept, changes)
+    except BaseException:
+        request_locks.abandon(context, lock)
+        raise
+    request_locks.release(context, lock, kept, columns)
 
 
 def _read(context: Context, ident: str) -> tuple[Driver, Values]:

@@ -1,12 +1,12 @@
 """Locks of nodes for requests that let a BMC change what a deploy changes, too.
 
 The lock is that of work on a node: the node's ``reservation`` with a transition, which the request performs itself. If
-its process is killed, a worker releases the lock after ``[deploy] lease_seconds``. The drivers limit their requests to
-less than this.
+its process is killed, a worker releases the lock after ``[deploy] lease_seconds``. Requests of drivers take less time.
 """
 
 import dataclasses
 import datetime
+import logging
 
 import sqlalchemy as sa
 from oslo_utils import uuidutils
@@ -15,6 +15,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
+from ironic_traits.db.failover import outage
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.types import read_clock
 from ironic_traits.deploy import states
@@ -22,6 +23,8 @@ from ironic_traits.inventory.core import origins
 from ironic_traits.inventory.core.lock_wait import waiting_for_lock
 from ironic_traits.inventory.core.single_node import change, take
 from ironic_traits.inventory.provisioning import transitions
+
+LOG = logging.getLogger(__name__)
 
 _NODES = tables.nodes.c
 
@@ -66,15 +69,26 @@ def release(context: Context, lock: RequestLock, kept: Values | None = None, col
 
     :param kept: as ``deploy.management.Kept``.
     :param columns: columns of the node.
-    :raises failures.NodeChanged: the lock has expired.
+    :raises failures.NodeChanged: the lock has expired, or was broken.
     """
     with context.write() as connection:
         node = take(connection, lock.node, _NODES.driver_internal_info)
         arguments = sa.select(tables.transitions.c.arguments).where(tables.transitions.c.node_id == node.id)
         if (connection.scalar(arguments) or {}).get('lock') != lock.uuid:
-            raise failures.NodeChanged(node=node.uuid, since='in the meantime', result='The request took too long.')
+            result = 'The lock of the request has expired or was broken. Its change may have been made.'
+            raise failures.NodeChanged(node=node.uuid, since='in the meantime', result=result)
         transitions.replace(connection, node.id, None, {}, transitions.NEVER)
         change(connection, node, {'reservation': None, **changes(node, kept, columns)})
+
+
+def abandon(context: Context, lock: RequestLock) -> None:
+    """Release a lock after another failure, which the client is to see."""
+    try:
+        release(context, lock)
+    except failures.Failure as failure:
+        LOG.warning('Node %s: %s', lock.node, failure)
+    except Exception as error:
+        outage.log(LOG, error, 'Node %s: the lock of a request is released later', lock.node)
 
 
 def check_state(uuid: str, state: str) -> None:

@@ -133,7 +133,15 @@ def due(service: Parts, limit: int) -> list[str]:
         sa.select(tables.nodes.c.uuid)
         .join(tables.transitions, tables.transitions.c.node_id == tables.nodes.c.id)
         .where(tables.transitions.c.due_at <= clock(), _free(clock()))
-        .where(tables.nodes.c.conductor_group == workers.group(service), tables.nodes.c.driver.in_(service.drivers))
+        .where(
+            sa.or_(
+                sa.and_(
+                    tables.nodes.c.conductor_group == workers.group(service), tables.nodes.c.driver.in_(service.drivers)
+                ),
+                # Any worker can release a lock.
+                tables.transitions.c.action == REQUEST,
+            )
+        )
         .order_by(tables.transitions.c.due_at, tables.transitions.c.node_id)
         .limit(limit)
     )
@@ -153,13 +161,13 @@ def claim(service: Parts, uuid: str) -> Lease | None:
     """
     with service.write() as connection:
         node = take(connection, uuid, *_CLAIMED)
-        if node.conductor_group != workers.group(service) or node.driver not in service.drivers:
-            return None
+        is_ours = node.conductor_group == workers.group(service) and node.driver in service.drivers
+        ours = [] if is_ours else [tables.transitions.c.action == REQUEST]
         moment = read_clock(connection)
         lease = uuidutils.generate_uuid()
         result = connection.execute(
             sa.update(tables.transitions)
-            .where(tables.transitions.c.node_id == node.id, tables.transitions.c.due_at <= moment, _free(moment))
+            .where(tables.transitions.c.node_id == node.id, tables.transitions.c.due_at <= moment, _free(moment), *ours)
             .values(
                 lease=lease,
                 leased_until=moment + datetime.timedelta(seconds=service.conf.deploy.lease_seconds),

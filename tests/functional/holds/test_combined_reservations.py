@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
 from oslo_utils import timeutils, uuidutils
 
 from ironic_traits.db import tables
@@ -93,6 +94,43 @@ def test_a_node_that_comes_free_before_the_refusal(app, client, together, monkey
     monkeypatch.setattr(explanations, 'count', free_first)
     responses = together(_bodies(6))
     assert sorted(response.status_int for response in responses) == [201] * 3 + [409] * 3
+
+
+@pytest.mark.parametrize('more', [{}, {'capacity_reservation': 'a'}], ids=['others', 'named'])
+def test_too_few_nodes_beside_a_promise(client, together, monkeypatch, more):
+    """The refusals are those of the requests alone, and no explanation is repeated."""
+    for node in _nodes(client, 3):
+        patch(client, node, {'op': 'add', 'path': '/resource_class', 'value': 'gold'})
+    body = {'name': 'a', 'project': 'p', 'count': 1 if more else 3, 'resource_class': 'gold'}
+    assert client.ask('POST', '/v1/capacity_reservations', body).status_int == 201
+    explained = []
+    explain = explanations.count
+    monkeypatch.setattr(
+        explanations, 'count', lambda *each, **options: explained.append(1) or explain(*each, **options)
+    )
+    responses = together(_bodies(6, **more))
+    refused = [response for response in responses if response.status_int != 201]
+    assert len(refused) == (5 if more else 6)
+    code = 'used_up' if more else 'promised'
+    assert {response.json['code'].rsplit('.')[-1] for response in refused} == {code}
+    assert not explained
+
+
+@pytest.mark.parametrize(
+    'error', [db_exception.DBError('timeout'), db_exception.DBConnectionError('gone'), ValueError('bug')], ids=repr
+)
+def test_an_explanation_that_fails(app, client, together, monkeypatch, error):
+    """Those that got a node before it have their own answer."""
+    _nodes(client, 3)
+
+    def explain(*more, **options):
+        raise error
+
+    monkeypatch.setattr(explanations, 'count', explain)
+    responses = together(_bodies(6))
+    assert [response.status_int for response in responses].count(201) == 3
+    monkeypatch.undo()
+    assert len(_holders(client)) == 3
 
 
 def test_failures_stay_with_their_requests(app, client, together):

@@ -6,9 +6,10 @@ from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.inventory.provisioning import request_locks
 from tests.support import transitions
-from tests.support.bmc_nodes import available, bmc_client
+from tests.support.bmc_nodes import available, bmc_client, history
 from tests.support.bmc_server import media, serving
 from tests.support.client import message
+from tests.support.providers import patch
 from tests.support.redfish_trees import to
 from tests.support.service import finish_work
 
@@ -95,8 +96,18 @@ def test_a_request_that_fails(client, bmc, node):
     assert lock(client, node) is None
 
 
-def test_a_process_that_was_killed(client, bmc, node):
-    """A worker releases the lock when the process cannot work any more."""
+def test_a_request_that_fails_after_its_lock_was_broken(client, bmc, node):
+    """The client sees the failure of the BMC."""
+    bmc.answers['/Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia'] = lambda handler: handler.answer({}, 500)
+    during(bmc, lambda: client.ask('DELETE', f'/v1/nodes/{node}/lock'))
+    assert client.ask('DELETE', f'/v1/nodes/{node}/vmedia').status_int == 502
+    assert 'The lock of the node was broken by request.' in history(client, node)
+
+
+@pytest.mark.parametrize('group', ['', 'elsewhere'])
+def test_a_process_that_was_killed(client, bmc, node, group):
+    """A worker releases the lock when the process cannot work any more, also one that does not work on the node."""
+    patch(client, node, {'op': 'add', 'path': '/conductor_group', 'value': group})
     request_locks.acquire(context(client), node)
     finish_work(client.app)
     assert lock(client, node)
@@ -104,6 +115,7 @@ def test_a_process_that_was_killed(client, bmc, node):
     finish_work(client.app)
     shown = client.get(f'/v1/nodes/{node}')
     assert (shown['reservation'], shown['provision_state'], shown['last_error']) == (None, 'available', None)
+    assert 'A request that had locked the node did not end in time.' in history(client, node)
     assert client.ask('DELETE', f'/v1/nodes/{node}/vmedia').status_int == 204
     assert bmc.media == {}
 
