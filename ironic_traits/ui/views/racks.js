@@ -33,15 +33,16 @@ export function prefixes(names) {
   return several.sort((one, other) => isRack(other) - isRack(one) || ORDER.compare(one, other));
 }
 
-/** Return a promise of the groups: [{value, matching, free, held, unavailable}], the figures of each. */
+/** Return a promise of {groups: [{value, matching, free, held, unavailable}], without: how many nodes are in none}. */
 async function groupsOf(key, signal) {
-  if (key.startsWith('trait:') || DIVIDERS.includes(key)) return figuresBy(key, signal);
+  if (key.startsWith('trait:') || DIVIDERS.includes(key)) return { groups: await figuresBy(key, signal), without: 0 };
   const { facets } = await get(`/v1/facets${query({ by: key, limit: MAX_GROUPS })}`, { signal });
-  const values = facets[key].map(({ value }) => value).filter((value) => value !== null && value !== '');
-  if (!values.length) return [];
+  const values = facets[key].map(({ value }) => value).filter(Boolean);
+  const without = facets[key].reduce((sum, { value, nodes }) => sum + (value ? 0 : nodes), 0);
+  if (!values.length) return { groups: [], without };
   const flavors = values.map((value) => ({ name: value, [key]: value }));
   const { flavors: counted } = await request('POST', '/v1/capacity', { flavors, include_exclusive: true }, { signal });
-  return counted.map((group) => ({ ...group, value: group.name }));
+  return { groups: counted.map((group) => ({ ...group, value: group.name })), without };
 }
 
 /**
@@ -68,7 +69,7 @@ export function Racks({ parameters }) {
   const traits = useData('traits', (signal) => get('/v1/facets?by=traits&limit=1000', { signal }));
   const known = traits.data ? prefixes(traits.data.facets.traits.map(({ value }) => value)) : [];
   const key = parameters.get('key') || (traits.data || traits.error ? (known[0] ? `trait:${known[0]}` : KEYS[0]) : null);
-  const state = useData(key, async (signal) => ({ divider: key, groups: await groupsOf(key, signal) }));
+  const state = useData(key, async (signal) => ({ divider: key, ...(await groupsOf(key, signal)) }));
   return html`
     <div class="title"><h1>Racks</h1><span class="muted" role="status">${state.data && !state.isStale ? plural(state.data.groups.length, 'group') : ''}</span></div>
     <section class="card" aria-label="Groups">
@@ -80,6 +81,7 @@ export function Racks({ parameters }) {
       <${Legend}>a bar is all nodes of a group<//>
       <${Problem} error=${state.error} retry=${state.reload} at=${state.at} />
       ${!state.data && !state.error && html`<${Busy}>Counting …<//>`}
+      ${state.data?.without > 0 && html`<p class="muted">${plural(state.data.without, 'node')} without a value</p>`}
       ${state.data && html`<${Tiles} key=${state.data.divider} ...${state.data} isStale=${state.isStale} />`}
     </section>`;
 }

@@ -37,6 +37,10 @@ def test_groups_by_fields(tab):
     page.get_by_role('button', name='Show').click()
     expect(tiles).to_have_count(1)
     expect(tiles.first).to_contain_text('(none)')
+    page.get_by_label('Grouped by').fill('lessee')
+    page.get_by_role('button', name='Show').click()
+    expect(page.get_by_text('24 nodes without a value')).to_be_visible()
+    expect(tiles).to_have_count(0)
 
 
 def test_a_field_that_groups_nothing(tab):
