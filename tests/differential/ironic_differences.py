@@ -109,7 +109,7 @@ ROWS = [
     ),
     ('A node has the field reservation_uuid', has(r'reservation_uuid$', MISSING)),
     (
-        'A node that is written to is not shown as reserved: the lock is the row itself',
+        'A node is not shown as reserved while it is written to, only while its BMC works: the lock is the row itself',
         has(r'\.reservation$', '127.0.0.1', None),
     ),
     ('/v1 lists what is served; no link to the documents of another service', has('^answer', operation='^GET /v1$')),

@@ -116,7 +116,7 @@ DIFFERENCES = [
     ),
     ('Rows without a key come last', named('list sort_key=name'), nulls_last),
     (
-        'A node that is written to is not shown as reserved: the lock is the row itself',
+        'A node is not shown as reserved while it is written to, only while its BMC works: the lock is the row itself',
         lambda call: call['method'] == 'PATCH' and call['status'] == 200 and call['path'].startswith('/v1/nodes'),
         lambda call: call['answer'].update(reservation=None),
     ),
