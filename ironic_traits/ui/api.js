@@ -59,7 +59,7 @@ export const session = {
     listeners.forEach((listener) => listener(message));
   },
   expire() {
-    this.set(null, 'Your session has ended. Log in again to see this page. What you have not saved is lost.');
+    this.set(null, 'Your session has ended. Log in again to go on where you were.');
   },
   /**
    * Return the function that ends it.

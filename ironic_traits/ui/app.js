@@ -4,7 +4,7 @@ import { useData } from './data.js';
 import { html } from './html.js';
 import { Keyboard } from './keyboard.js';
 import { Login, endSession } from './login.js';
-import { usePlace, link } from './router.js';
+import { AGAIN, usePlace, link } from './router.js';
 import { SavedViews } from './saved.js';
 import { ROWS, store, stored } from './stored.js';
 import { render } from './vendor/preact.js';
@@ -38,12 +38,14 @@ const THEME = 'theme';
 function App() {
   const [ended, setEnded] = useState(null);
   const [, setTurn] = useState(0);
+  const kept = useRef(/** @type {string | null} */ (null));
   const strategy = useData('login', () => get('/ui/login'));
   useEffect(
     () =>
       session.listen((message) => {
         setEnded(message);
         setTurn((turn) => turn + 1);
+        if (session.value) dispatchEvent(new Event(AGAIN));
       }),
     [],
   );
@@ -53,8 +55,18 @@ function App() {
   const auth = strategy.data.auth_strategy;
   service.strategy = auth;
   fill(strategy.data);
-  if ((auth === 'keystone' || auth === 'noauth2') && !session.value) return html`<${Login} strategy=${auth} message=${ended} />`;
-  return html`<${Shell} key=${session.value?.token} strategy=${auth} />`;
+  const needsLogin = (auth === 'keystone' || auth === 'noauth2') && !session.value;
+  if (!needsLogin) kept.current = userOf(session.value);
+  else if (!ended) kept.current = null;
+  // After the end of a session, the view stays for the same user: something in it may not be saved.
+  return html`${needsLogin && html`<${Login} key="login" strategy=${auth} message=${ended} />`}
+    ${kept.current !== null && html`<div key="shell" class="shell" hidden=${needsLogin}><${Shell} key=${kept.current} strategy=${auth} /></div>`}`;
+}
+
+/** Return what is equal in the sessions of a user. Of a pasted token, the user is not known. */
+function userOf(value) {
+  const { user, project, system, token } = value ?? {};
+  return user ? JSON.stringify([user, project, system]) : (token ?? '');
 }
 
 function Shell({ strategy }) {

@@ -33,7 +33,7 @@ export function Keyboard() {
   const [off, setOff] = useState(() => stored(OFF) !== null);
   useEffect(() => {
     const press = (event) => {
-      if (off || event.ctrlKey || event.altKey || event.metaKey || event.target.closest('input:not([type="checkbox"]), textarea, select, dialog')) return;
+      if (off || event.ctrlKey || event.altKey || event.metaKey || document.querySelector('.login') || event.target.closest('input:not([type="checkbox"]), textarea, select, dialog')) return;
       const action = { '/': goToSearch, j: () => goToRow(1), k: () => goToRow(-1), '?': () => setOpen(true) }[event.key];
       if (!action) return;
       event.preventDefault();

@@ -1,5 +1,5 @@
 // The list of nodes.
-import { TooMany, get, pages, query, warnings } from '../api.js';
+import { TooMany, get, isOperator, pages, query, request, warnings } from '../api.js';
 import { useAction, useCancel, useData } from '../data.js';
 import { ListFile, curl, number, plural, quote, text } from '../format.js';
 import { html } from '../html.js';
@@ -7,12 +7,11 @@ import { PAGE_PARAMETERS, all, go, link } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { ROWS, store, stored } from '../stored.js';
-import { Busy, Command, Empty, NodeLink, Problem, State, Time, Trait } from '../widgets.js';
+import { Busy, Command, Confirm, Empty, NodeLink, Problem, State, Time, Trait } from '../widgets.js';
 import { Bulk } from './bulk.js';
 import { NoNodes } from './examples.js';
 import { Facets, MAX_VALUES } from './facets.js';
 import { COLUMNS, FIELDS, FLAGS, TRAIT_FILTERS, changed, chips, filtersOf, options, withTrait } from './filters.js';
-import { WaitingMirrors } from './mirrors.js';
 import { NodePager, SIZES, orderOf, pageOf, sizeOf } from './node_pages.js';
 
 const DEFAULT = ['name', 'provision_state', 'resource_class', 'power_state', 'maintenance', 'traits'];
@@ -21,6 +20,7 @@ const STORED = 'columns';
 /** The most nodes that a tab downloads: the browser holds the file until it is saved. */
 const MAX_DOWNLOAD = 100000;
 const SHOWN_TRAITS = 5;
+const MIRRORS = '/v1/mirrors';
 
 export function Nodes({ parameters }) {
   const columns = columnsOf(parameters);
@@ -331,4 +331,37 @@ function None({ parameters, reasons, onCreate }) {
     <//>`;
   }
   return html`<${NoNodes} onCreate=${onCreate} />`;
+}
+
+/** The mirrors that an operator has to decide about. Only users of the system may see mirrors. */
+function WaitingMirrors({ onChange }) {
+  const { data, reload } = useData(isOperator() ? MIRRORS : null, (signal) => get(MIRRORS, { signal }));
+  const waiting = (data?.mirrors ?? []).filter((mirror) => mirror.waits_for.length);
+  return waiting.map(
+    (mirror) => html`
+      ${mirror.waits_for.includes('deletions') && html`<${Missing} key=${mirror.name} mirror=${mirror} onChange=${() => { reload(); onChange(); }} />`}
+      ${mirror.waits_for.includes('writes') &&
+      html`<div class="note warn">Traits wait to be written to cloud ${mirror.name}. See which, then confirm it:
+        <${Command} label="preview">${`ironic-traits-mirror --cloud ${mirror.name} preview`}<//>
+        <${Command} label="confirm">${`ironic-traits-mirror --cloud ${mirror.name} confirm writes`}<//></div>`}`,
+  );
+}
+
+function Missing({ mirror, onChange }) {
+  const { name, missing_nodes: count } = mirror;
+  const [asking, setAsking] = useState(false);
+  const [run, state] = useAction(async () => {
+    await request('DELETE', `${MIRRORS}/${encodeURIComponent(name)}/missing_nodes?count=${count}`);
+    onChange();
+  }, onChange);
+  return html`<div class="note warn" role="status">
+    <p>Cloud ${name} no longer shows <strong>${plural(count, 'node')}</strong>. They stay here until you decide. Has the
+      user of the mirror lost a role? <a href=${link(['nodes'], { origin: name })}>Nodes of ${name}</a></p>
+    <${Problem} error=${state.error} />
+    <button type="button" onClick=${() => setAsking(true)}>Delete them here …</button>
+    ${asking &&
+    html`<${Confirm} title=${`Delete ${plural(count, 'node')}?`} action="Delete" danger onClose=${() => setAsking(false)} onConfirm=${run}>
+      <p>The mirror deletes those that are still missing then. A node that returns gets back its traits and vetoes.</p>
+    <//>`}
+  </div>`;
 }

@@ -128,6 +128,37 @@ def test_an_expired_token_leads_back_to_the_same_view(browser, keystone, server)
         assert page.evaluate("JSON.parse(sessionStorage.getItem('ironic-traits.session')).system") is True
 
 
+def test_a_draft_after_the_end_of_a_session(browser, keystone, server):
+    """It stays for its user, and no other one sees it."""
+    with browsers.tab(browser, server.base) as tab:
+        tab.expected = ['401', '403']
+        page = tab.open('#/rules')
+        draft = page.get_by_label('Draft of a rule')
+        page.get_by_label('system').check()
+        _log_in(page, 'admin', PASSWORD)
+        draft.fill('[{"name": "mine"}]')
+
+        def end_session():
+            token = page.evaluate("JSON.parse(sessionStorage.getItem('ironic-traits.session')).token")
+            keystone.ask('DELETE', '/auth/tokens', **{'X-Subject-Token': token})
+            page.get_by_role('button', name='Preview').click()
+            expect(page.get_by_text('Log in again to go on where you were.')).to_be_visible()
+            expect(draft).to_be_hidden()
+
+        end_session()
+        page.get_by_role('heading', level=1).click()
+        page.keyboard.press('?')
+        expect(page.locator('dialog')).to_have_count(0)
+        tab.check_accessibility()
+        page.get_by_label('system').check()
+        _log_in(page, 'admin', PASSWORD)
+        expect(draft).to_have_value('[{"name": "mine"}]')
+        expect(page.get_by_text('No rule was created here.')).to_be_visible()
+        end_session()
+        _log_in(page, 'reader', SECRET, 'web')
+        expect(draft).not_to_have_value('[{"name": "mine"}]')
+
+
 #: {view: text of the view when it has loaded, of a service with two nodes without class}.
 _VIEWS = {
     'Why': 'Ask for something.',
