@@ -110,7 +110,7 @@ def _create_together(
 ) -> dict[str, sa.Row]:
     """Create an allocation for each request: ``together`` of ``Combined.run``."""
     hold = functools.partial(_hold_each, [ticket.value for ticket in tickets], fields)
-    rows = free_nodes.search(NodeChoice(context, node_request), hold, is_combined=True)
+    rows = free_nodes.search(NodeChoice(context, node_request, is_combined=True), hold)
     # Those that get no node are carried out alone: they become allocations in the state "error".
     return dict(zip((ticket.name for ticket in tickets), rows, strict=False))
 

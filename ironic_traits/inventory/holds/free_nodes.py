@@ -76,12 +76,11 @@ def kind(context: Context, node_request: NodeRequest, *more: Hashable) -> Hashab
     return *texts, of_whom, request.resource_class, traits, *more
 
 
-def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result], is_combined: bool = False) -> _Result:
+def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result]) -> _Result:
     """Return the result of the first attempt to hold nodes that loses no node to another transaction.
 
     :param attempt: the first attempt. It is changed for the next ones.
     :param hold: function that holds nodes in one transaction, with ``NodeChoice.take``.
-    :param is_combined: whether it does so for several requests.
     :raises failures.NothingToReserve: too few nodes of the list can be held.
     :raises failures.NoMatch: too few nodes match the request and can be held.
     :raises failures.CapacityPromised: there are enough, but capacity reservations need them.
@@ -89,7 +88,6 @@ def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result], is_co
     :raises NotTogether: others have locked nodes that several requests need. Alone, some of the requests may get one.
     """
     context, contradictions, searches = attempt.context, 0, 0
-    attempt.is_combined = is_combined
     service, is_named = context.service, attempt.request.capacity_reservation is not None
     is_stale = is_named or (service.has_promises and service.promise_reading is None)
     while True:
@@ -105,7 +103,7 @@ def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result], is_co
             # ``_refuse`` has raised no failure: there are enough nodes by now, or the instances hold them. Try again.
             contradictions += 1
         except Lost as lost:
-            if lost.was_searched and not is_combined:
+            if lost.was_searched and not attempt.is_combined:
                 attempt.change()
             elif lost.was_searched:
                 # They never wait for a locked node, because only one of them needs it.
@@ -121,13 +119,12 @@ class NodeChoice:
     :ivar is_combined: whether the instances are those of several requests: some of them may get a node.
     """
 
-    def __init__(self, context: Context, node_request: NodeRequest) -> None:
-        self.context, self.request = context, node_request
+    def __init__(self, context: Context, node_request: NodeRequest, is_combined: bool = False) -> None:
+        self.context, self.request, self.is_combined = context, node_request, is_combined
         self._project = node_request.project or context.project_id
         #: For each policy of a topology, {group: number of nodes} that it counts besides those of the request.
         self.related: list[Counter[str]] | None = None
         self.waits = node_request.idents is not None
-        self.is_combined = False
 
     def prepare(self, instances: Sequence[str]) -> None:
         """Do what must be done before the transaction begins.
@@ -269,10 +266,9 @@ class NodeChoice:
             if len(rows) < size:
                 break
             size *= _GROWTH
-        needed = 1 if self.is_combined else count
         if self.is_combined and not (claim and claim.named) and (found or not rows):
             return found
-        if claim and (claim.named or len(rows) >= needed):
+        if claim and (claim.named or self.is_combined or len(rows) >= count):
             raise claim.refusal(self.context, count, len(rows))
         raise TooFew(instances)
 
@@ -301,10 +297,8 @@ def refusal(context: Context, node_request: NodeRequest, instances: Sequence[str
 
     :param instances: uuids of the instances without a node.
     """
-    attempt = NodeChoice(context, node_request)
-    attempt.is_combined = True
     try:
-        _refuse(attempt, instances, 0)
+        _refuse(NodeChoice(context, node_request, is_combined=True), instances, 0)
     except failures.NoMatch as failure:
         return failure
     return None

@@ -96,7 +96,8 @@ def reserve(
     An instance that has a live reservation of a node that fulfils the request keeps it.
 
     :param instances: [uuid, …], without duplicates.
-    :param authors: {instance: context that the history names}, of instances that are not of this context.
+    :param authors: {instance: context that the history names}, if the instances are those of several requests. Then
+        some of them may get a node.
     :raises failures.InstanceReserved: an instance has a reservation of a node that does not fulfil the request.
     :raises failures.InstanceOnNode: an instance is on a node.
     :raises failures.InstanceUnavailable: one of these, and the caller may not see that node.
@@ -104,9 +105,14 @@ def reserve(
     :raises failures.NoMatch: too few nodes match the request and can be reserved.
     :raises failures.InvalidInput: the expiry is in the past, or too far in the future.
     """
-    attempt = (GroupChoice if node_request.topology else NodeChoice)(context, node_request)
+    attempt = (
+        # Requests with a topology are not combined.
+        GroupChoice(context, node_request)
+        if node_request.topology
+        else NodeChoice(context, node_request, is_combined=bool(authors))
+    )
     hold_once = functools.partial(_hold_once, context, instances, node_request, expiry, authors)
-    return free_nodes.search(attempt, functools.partial(_hold, instances, hold_once), is_combined=bool(authors))
+    return free_nodes.search(attempt, functools.partial(_hold, instances, hold_once))
 
 
 def _hold(

@@ -29,6 +29,14 @@ def together(app, monkeypatch):
     return lambda bodies: send_all(bodies, len({body['instance_uuid'] for body in bodies[1:]}))
 
 
+@pytest.fixture
+def explained(monkeypatch):
+    """A list with an element for each explanation of a refusal."""
+    found, explain = [], explanations.count
+    monkeypatch.setattr(explanations, 'count', lambda *more, **options: found.append(1) or explain(*more, **options))
+    return found
+
+
 def _send(app, body):
     return Client(app).ask('POST', '/v1/reservations', body)
 
@@ -60,14 +68,9 @@ def test_each_gets_a_node_and_is_its_author(app, client, together):
 
 
 @pytest.mark.parametrize('count', [1, 3])
-def test_too_few_nodes_for_all(app, client, together, monkeypatch, count):
+def test_too_few_nodes_for_all(app, client, together, explained, count):
     """Those that a node is left for get it. The others are refused as they are alone, with one explanation for all."""
     _nodes(client, count)
-    explained = []
-    explain = explanations.count
-    monkeypatch.setattr(
-        explanations, 'count', lambda *more, **options: explained.append(1) or explain(*more, **options)
-    )
     responses = together(_bodies(6))
     assert sorted(response.status_int for response in responses) == [201] * count + [409] * (6 - count)
     assert responses[0].status_int == 201
@@ -97,17 +100,12 @@ def test_a_node_that_comes_free_before_the_refusal(app, client, together, monkey
 
 
 @pytest.mark.parametrize('more', [{}, {'capacity_reservation': 'a'}], ids=['others', 'named'])
-def test_too_few_nodes_beside_a_promise(client, together, monkeypatch, more):
+def test_too_few_nodes_beside_a_promise(client, together, explained, more):
     """The refusals are those of the requests alone, and no explanation is repeated."""
     for node in _nodes(client, 3):
         patch(client, node, {'op': 'add', 'path': '/resource_class', 'value': 'gold'})
     body = {'name': 'a', 'project': 'p', 'count': 1 if more else 3, 'resource_class': 'gold'}
     assert client.ask('POST', '/v1/capacity_reservations', body).status_int == 201
-    explained = []
-    explain = explanations.count
-    monkeypatch.setattr(
-        explanations, 'count', lambda *each, **options: explained.append(1) or explain(*each, **options)
-    )
     responses = together(_bodies(6, **more))
     refused = [response for response in responses if response.status_int != 201]
     assert len(refused) == (5 if more else 6)
