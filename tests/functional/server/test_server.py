@@ -174,8 +174,9 @@ def test_kill_loses_no_acknowledged_write(shared_database_url, database_url, tmp
 def test_kill_leaves_no_process(tmp_path):
     """The workers end with the process that started them, and no process listens on the port."""
     server = Server(None, '--workers', '2', cwd=tmp_path).wait()
+    # Two of the API, of which the first may answer before the second is there, and one that performs transitions.
+    server.wait_until(lambda: len(descendants(server.process.pid)) >= 3)
     processes = descendants(server.process.pid)
-    # Two of the API, and one that performs transitions.
     assert len(processes) >= 3
     server.process.kill()
     server.process.wait()
