@@ -131,7 +131,8 @@ class Tab:
 
         found = Axe().run(self.page).response['violations']
         serious = [each for each in found if each['impact'] in _SERIOUS]
-        assert [(each['id'], [node['html'][:200] for node in each['nodes']]) for each in serious] == []
+        problems = [(each['id'], [node['html'][:200] for node in each['nodes']]) for each in serious]
+        assert not problems, problems
 
     def _look_at_message(self, message):
         if message.type in ('error', 'warning') and not any(text in message.text for text in self.expected):

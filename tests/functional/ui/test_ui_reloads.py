@@ -25,8 +25,11 @@ class Held:
 
     def wait(self, number=1):
         """Wait until the page has sent a number of requests."""
-        while len(self.routes) < number:
+        for _ in range(500):
+            if len(self.routes) >= number:
+                return
             self._page.wait_for_timeout(20)
+        raise AssertionError(f'{len(self.routes)} of {number} requests were sent')
 
     def release(self):
         """Send the requests to the service, and hold no others."""
@@ -92,6 +95,33 @@ def test_a_form_that_is_submitted_again(tab, place, field, value, button):
     expect(submit).to_be_focused()
     page.go_back()
     expect(page.get_by_label(field, exact=True)).to_have_value(value)
+
+
+@pytest.mark.parametrize(
+    ('place', 'next_place'),
+    [
+        ('nodes', 'nodes?provision_state=available'),
+        ('capacity', 'capacity?by=resource_class'),
+        ('changes', 'changes?event_type=node'),
+        ('reservations', 'reservations?search=rack1-2'),
+        ('racks', 'racks?key=owner'),
+    ],
+)
+def test_old_values_can_be_read_while_new_ones_are_loaded(tab, place, next_place):
+    page = tab.open(f'#/{place}')
+    expect(page.locator(PLACES[place]).first).to_be_visible()
+    page.wait_for_load_state('networkidle')
+    held = Held(page, '**/v1/**')
+    tab.open(f'#/{next_place}')
+    held.wait()
+    expect(page.locator('.stale').first).to_be_visible()
+    # The values change their look a moment later.
+    page.evaluate(
+        'Promise.all(document.getAnimations().map((each) => each.effect.getTiming().iterations > 1 || each.finished))'
+    )
+    tab.check_accessibility()
+    held.release()
+    expect(page.locator('.stale')).to_have_count(0)
 
 
 def test_back_before_the_page_shows_a_new_place(tab):
