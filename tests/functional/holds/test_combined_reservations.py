@@ -52,10 +52,11 @@ def _nodes(client, count):
     return uuids
 
 
-def test_each_gets_a_node_and_is_its_author(app, client, together):
+def test_each_gets_a_node_and_is_its_author(app, client, together, explained):
     nodes = _nodes(client, 8)
     responses = together(_bodies(6))
     assert [response.status_int for response in responses] == [201] * 6
+    assert not explained
     reservations = [response.json['reservation'] for response in responses]
     assert [each['instance_uuid'] for each in reservations] == [instance(number) for number in range(6)]
     held = [each['node_uuid'] for each in reservations]
