@@ -101,29 +101,6 @@ def test_those_that_are_left_do_not_block_reads(app, client, monkeypatch, databa
     assert statuses == [200] * 5
 
 
-def test_other_consumers_do_not_block(client, database_kind, database_url):
-    """A consumer whose allocations are replaced waits for its own providers only."""
-    if database_kind == 'sqlite':
-        pytest.skip('it has no locks of rows')
-    node, other_node = golden(client), golden(client)
-    for number, each in enumerate([node, other_node]):
-        new_consumer, demand = _demand(each, number)
-        assert client.placement('PUT', f'/allocations/{new_consumer}', demand).status_int == 204
-    consumer, body = _demand(node, 0, consumer_generation=1)
-    with (
-        database(database_url) as other,
-        concurrent.futures.ThreadPoolExecutor(1) as pool,
-        other.write() as connection,
-    ):
-        for table in (tables.nodes, tables.resource_providers):
-            raising = sa.update(table).values(generation=table.c.generation + 1)
-            connection.execute(raising.where(table.c.uuid == other_node))
-        response = pool.submit(client.placement, 'PUT', f'/allocations/{consumer}', body)
-        wait_until(response.done)
-        connection.rollback()
-    assert response.result().status_int == 204
-
-
 def test_the_same_node_several_times(client, together):
     """Requests for one provider take their turns, so one of them gets the node."""
     nodes = [golden(client) for _ in range(3)]

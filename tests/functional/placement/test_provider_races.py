@@ -1,11 +1,15 @@
 """Concurrent writes to resource providers, nodes among them, on each database."""
 
+import concurrent.futures
 import uuid
 
 import pytest
+import sqlalchemy as sa
 
-from tests.support.concurrency import at_once
-from tests.support.providers import GOLD, golden, provider
+from ironic_traits.db import tables
+from tests.support.concurrency import at_once, wait_until
+from tests.support.providers import GOLD, allocate, golden, provider
+from tests.support.service import database
 
 
 def test_one_writer_wins_each_generation(clients):
@@ -248,3 +252,23 @@ def test_provider_moves_while_its_new_parent_is_deleted(clients, grandparent):
         shown = client.placement('GET', f'/resource_providers/{child}').json
         assert shown['parent_provider_uuid'] == (parent if moved == 200 else None)
         client.placement('PUT', f'/resource_providers/{child}', {'name': f'child {child}'})
+
+
+def test_other_consumers_do_not_block(client, database_kind, database_url):
+    """A consumer whose allocations are replaced waits for its own providers only."""
+    if database_kind == 'sqlite':
+        pytest.skip('it has no locks of rows')
+    node, other_node = golden(client), golden(client)
+    assert [allocate(client, number, each).status_int for number, each in enumerate([node, other_node])] == [204, 204]
+    with (
+        database(database_url) as other,
+        concurrent.futures.ThreadPoolExecutor(1) as pool,
+        other.write() as connection,
+    ):
+        for table in (tables.nodes, tables.resource_providers):
+            raising = sa.update(table).values(generation=table.c.generation + 1)
+            connection.execute(raising.where(table.c.uuid == other_node))
+        response = pool.submit(allocate, client, 0, node)
+        wait_until(response.done)
+        connection.rollback()
+    assert response.result().status_int == 204

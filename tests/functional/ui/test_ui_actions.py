@@ -11,6 +11,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.statements.types import now
 from tests.support import browser as browsers
 from tests.support.client import Client
+from tests.support.concurrency import wait_until
 from tests.support.mirrored_nodes import UUIDS, Store
 from tests.support.service import ForkedServer, finish_work, make_app, upgraded
 
@@ -97,8 +98,8 @@ class Requests:
 
     def wait(self):
         """Wait for the responses."""
-        while self._number < len(self.urls):
-            self._page.wait_for_timeout(20)
+        # Playwright notices responses only while it waits itself.
+        wait_until(lambda: self._number >= len(self.urls) or self._page.wait_for_timeout(20))
 
 
 def test_long_work_is_followed_to_its_end(timed, site):

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from tests.functional.ui.test_ui_layouts import PLACES
 from tests.functional.ui.test_ui_views import uuid_of
 from tests.support import browser as browsers
+from tests.support.concurrency import wait_until
 
 _EDITS = '**/v1/traits/edits'
 
@@ -25,11 +26,8 @@ class Held:
 
     def wait(self, number=1):
         """Wait until the page has sent a number of requests."""
-        for _ in range(500):
-            if len(self.routes) >= number:
-                return
-            self._page.wait_for_timeout(20)
-        raise AssertionError(f'{len(self.routes)} of {number} requests were sent')
+        # Playwright notices requests only while it waits itself.
+        wait_until(lambda: len(self.routes) >= number or self._page.wait_for_timeout(20))
 
     def release(self):
         """Send the requests to the service, and hold no others."""
