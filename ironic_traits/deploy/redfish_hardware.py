@@ -11,6 +11,7 @@ from ironic_traits.deploy import base, ramdisk, redfish_power, states, steps
 from ironic_traits.deploy.redfish_management import RedfishManagement
 from ironic_traits.redfish import bmcs, inspections, virtual_media
 from ironic_traits.redfish.bmcs import Bmc, Failure, Unknown
+from ironic_traits.redfish.connections import LOGOUT
 from ironic_traits.redfish.trees import Unreadable, inner, text
 
 LOG = logging.getLogger(__name__)
@@ -63,8 +64,11 @@ class RedfishHardware(RedfishManagement):
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
-        if conf.redfish.system_timeout >= conf.deploy.lease_seconds:
-            raise cfg.Error('[redfish] system_timeout must be shorter than [deploy] lease_seconds.')
+        # Another worker may take over when the lease ends. Until then, the session of the BMC must have ended, too.
+        if conf.redfish.system_timeout + LOGOUT >= conf.deploy.lease_seconds:
+            raise cfg.Error(
+                f'[deploy] lease_seconds must be more than {LOGOUT} seconds longer than [redfish] system_timeout.'
+            )
 
     def validate(self, node: Mapping[str, Any]) -> dict[str, str]:
         """See ``base.Driver``."""

@@ -25,7 +25,7 @@ from ironic_traits.redfish.addresses import BadAddress, check_address
 #: Maximum number of bytes of one answer, and of all answers of a connection.
 MAX_ANSWER, MAX_TOTAL = 2 * 2**20, 16 * 2**20
 #: Seconds for the request that ends a session.
-_LOGOUT = 5
+LOGOUT = 5
 #: Bytes that are read at a time.
 _CHUNK = 65536
 
@@ -65,7 +65,7 @@ class Limits:
 
     def begin_logout(self) -> None:
         """Allow the last request, even if the time for all requests is over."""
-        self._end = time.monotonic() + _LOGOUT
+        self._end = time.monotonic() + LOGOUT
 
     def close(self) -> None:
         """Close the duplicates of the sockets."""

@@ -40,7 +40,7 @@ def emulator():
 def config(tmp_path):
     path = tmp_path / 'bmc.conf'
     path.write_text(
-        '[deploy]\nenabled_hardware_types = redfish,fake-hardware\nlease_seconds = 6\n'
+        '[deploy]\nenabled_hardware_types = redfish,fake-hardware\nlease_seconds = 11\n'
         '[redfish]\nallow_local_addresses = true\npower_sync_interval = 1\nsystem_timeout = 5\n'
     )
     return path

@@ -1,5 +1,6 @@
 """The hardware type redfish: power, inspection, and what it refuses."""
 
+import contextlib
 import sys
 import threading
 
@@ -118,6 +119,15 @@ def test_what_to_install(database_url, library, monkeypatch):
     expected = f'redfish cannot be used: {library} is not installed. Run: pip install'
     with pytest.raises(cfg.Error, match=expected), bmc_client(database_url):
         pass
+
+
+@pytest.mark.parametrize('lease_seconds', [50, 55, 56])
+def test_the_lease_includes_the_end_of_the_session(database_url, lease_seconds):
+    is_long = lease_seconds == 56
+    expected = r'lease_seconds must be more than 5 seconds longer than \[redfish\] system_timeout\.'
+    refused = contextlib.nullcontext() if is_long else pytest.raises(cfg.Error, match=expected)
+    with refused, bmc_client(database_url, redfish__system_timeout=50, deploy__lease_seconds=lease_seconds):
+        assert is_long
 
 
 @pytest.mark.parametrize('verb', ['clean', 'service'])
