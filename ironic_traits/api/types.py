@@ -7,6 +7,7 @@ documentation; the tests validate every response with them.
 types accepts others. ``query_schema`` is that of a value in a query, where it differs.
 """
 
+import contextlib
 import datetime
 import inspect
 import re
@@ -289,17 +290,22 @@ class Texts(_Type):
 
 
 class PositiveInteger(_Type):
-    """An integer of 1 or more."""
+    """An integer of 1 or more.
 
-    basetype = int
+    :param is_converted: whether to take also what Python converts to an integer, such as "5" and 5.0, as Ironic does.
+    """
+
     name = 'positive integer'
 
-    def __init__(self, maximum: int | None = None) -> None:
-        self.maximum = maximum
+    def __init__(self, maximum: int | None = None, is_converted: bool = False) -> None:
+        self.maximum, self.is_converted = maximum, is_converted
         limits = {'minimum': 1} if maximum is None else {'minimum': 1, 'maximum': maximum}
         self.schema = {'type': 'integer', **limits}
 
     def validate(self, value: typing.Any) -> int:
+        if self.is_converted:
+            with contextlib.suppress(TypeError, ValueError, OverflowError):
+                value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise ValueError(f'Expected an integer, not {value!r}')
         if value < 1:

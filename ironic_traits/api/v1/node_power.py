@@ -24,7 +24,7 @@ class PowerBody(types.Base):
     _since = {'timeout': _TIMEOUT_SINCE}
 
     target = types.TEXT
-    timeout = types.PositiveInteger()
+    timeout = types.PositiveInteger(is_converted=True)
 
 
 class NodePowerController(Resource):

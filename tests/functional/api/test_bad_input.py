@@ -298,6 +298,25 @@ def test_operations_that_are_refused(client, shared_database_url, operation, sen
         assert client.get(path) == before
 
 
+@pytest.mark.parametrize('value', [1.5, 2.0, True, '2', [2], {}])
+@pytest.mark.parametrize(
+    ('path', 'key', 'body'),
+    [
+        ('/v1/matches', 'count', {}),
+        ('/v1/matches', 'limit', {}),
+        ('/v1/capacity', 'count', {'flavors': [{}]}),
+        ('/v1/reservations', 'expires_in', {'instance_uuid': UUID, 'resource_class': 'x'}),
+        ('/v1/capacity_reservations', 'count', {'name': 'a', 'project': 'p'}),
+        ('/v1/inspection_rules/apply', 'limit', {}),
+    ],
+)
+def test_integers_are_not_rounded(client, path, key, body, value):
+    item = {**body, 'flavors': [{key: value}]} if 'flavors' in body else {**body, key: value}
+    refused = client.ask('POST', path, item)
+    assert refused.status_int == 400
+    assert 'xpected an integer' in message(refused), message(refused)
+
+
 @pytest.mark.parametrize('number', [2**53, 2**63 - 1, 2**64 - 1, -(2**63), 0.1, 1e300])
 def test_numbers_round_trip(client, number):
     node = client.node(extra={'n': number})
