@@ -120,7 +120,8 @@ class DriftController(Resource):
         ignored = [f'Image {name}: {sentence}' for name, request in images.items() for sentence in request.warnings]
         changed = []
         if 'exclusive' in fields:
-            exclusive = context.service.noted_traits.exclusive(context).union(fields['exclusive'])
+            more = node_selection.names(fields, 'exclusive')
+            exclusive = context.service.noted_traits.exclusive(context).union(more)
             changed = drift.changed_flavors(context, grant, flavors, exclusive)
         return {
             **drift.find(context, grant, flavors, images)._asdict(),

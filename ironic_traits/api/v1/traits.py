@@ -111,7 +111,8 @@ class TraitsController(Resource):
         self, context: Context, grant: Grant, trait: str, /, *, body: Any, preview: bool = False
     ) -> dict[str, Any]:
         fields = stated_fields(body)
-        of_flavors: dict[str, Any] = {key: fields.pop(key) for key in ('flavors', 'nova_flavors') if key in fields}
+        given = {key: fields.pop(key) for key in ('flavors', 'nova_flavors') if key in fields}
+        of_flavors: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
         name, changes = _changes(context, trait, fields)
         if not preview:
             if of_flavors:
@@ -123,8 +124,7 @@ class TraitsController(Resource):
         exclusive = context.service.noted_traits.exclusive(context)
         then = exclusive.union([name]) if changes['exclusive'] else exclusive.difference([name])
         return {
-            **trait_catalogue.get(context, grant, name)._asdict(),
-            **changes,
+            **trait_catalogue.preview(context, grant, name, changes['exclusive'])._asdict(),
             'flavors': drift.changed_flavors(context, grant, flavors, then),
             'warnings': warnings,
         }

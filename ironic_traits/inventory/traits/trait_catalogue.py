@@ -124,8 +124,7 @@ def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]
         raise failures.InvalidInput(
             reason=f'{name} is a standard trait: its description is that of os-traits, and cannot be changed.'
         )
-    if name == context.conf.deploy.reclaim_trait and not changes.get('exclusive', True):
-        raise failures.InvalidInput(reason=f'{name} is [deploy] reclaim_trait, and so it is exclusive.')
+    _check_reclaim(context, name, changes)
     if changes.get('replaced_by') == name:
         raise failures.InvalidInput(reason=f"{name} cannot be replaced by itself: 'replaced_by' must be another trait.")
     # Called before the write, because it may raise Forbidden.
@@ -136,6 +135,23 @@ def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]
         # Also if nothing has changed: a client that asks again may have lost the first response.
         time.sleep(context.service.noted_traits.seconds)
     return written
+
+
+def preview(context: Context, grant: Grant, name: str, exclusive: bool) -> CatalogueTrait:
+    """Return a trait as it would be after an update of ``exclusive``. Write nothing.
+
+    :param name: a valid trait. It need not be in the catalogue.
+    :raises failures.InvalidInput: as ``update``.
+    """
+    _check_reclaim(context, name, {'exclusive': exclusive})
+    try:
+        trait = get(context, grant, name)
+    except failures.TraitUnknown:
+        trait = CatalogueTrait(name, None, True, 0, {}, False, None, False)
+    if exclusive and not trait.exclusive:
+        with context.read() as connection:
+            _check_exclusive(connection)
+    return trait._replace(exclusive=exclusive)
 
 
 def warnings(context: Context, trait_names: Collection[str]) -> list[str]:
@@ -204,6 +220,11 @@ def _changed(name: str, note: Mapping[str, Any], changes: Mapping[str, Any]) -> 
             raise failures.InvalidInput(reason=f"{name} is not retired: 'replaced_by' needs 'retired' to be true.")
         changed['replaced_by'] = None
     return changed
+
+
+def _check_reclaim(context: Context, name: str, changes: Mapping[str, Any]) -> None:
+    if name == context.conf.deploy.reclaim_trait and not changes.get('exclusive', True):
+        raise failures.InvalidInput(reason=f'{name} is [deploy] reclaim_trait, and so it is exclusive.')
 
 
 def _check_exclusive(connection: sa.Connection) -> None:

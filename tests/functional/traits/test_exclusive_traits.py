@@ -123,12 +123,15 @@ def test_preview_and_drift(app, client, nodes):
     assert {each['name']: each['free'] for each in counted} == {'plain': 2, 'fast': 2, 'careful': 1, 'gpu': 1}
     assert client.ask('POST', '/v1/capacity', {'flavors': FLAVORS, 'include_exclusive': 'x'}).status_int == 400
     assert client.ask('POST', '/v1/drift', {'flavors': FLAVORS}).json['changed_flavors'] == []
+    assert client.ask('POST', '/v1/drift', {'flavors': FLAVORS, 'exclusive': [None]}).status_int == 400
 
 
 @pytest.mark.parametrize(
     ('query', 'body'),
     [
         ('?preview=true', {'exclusive': True}),
+        ('?preview=true', {'exclusive': True, 'flavors': None}),
+        ('?preview=true', {'exclusive': True, 'flavors': None, 'nova_flavors': None}),
         ('?preview=true', {'retired': True, 'flavors': FLAVORS}),
         ('?preview=true', {'exclusive': True, 'retired': True, 'flavors': FLAVORS}),
         ('', {'exclusive': True, 'flavors': FLAVORS}),
@@ -146,9 +149,13 @@ def test_a_limit(app, client):
     names = [f'CUSTOM_{number}' for number in range(trait_catalogue.MAX_EXCLUSIVE)]
     set_exclusive(app.service, names)
     refused = client.ask('PATCH', f'/v1/traits/{GPU}', {'exclusive': True})
+    preview = '?preview=true', {'exclusive': True, 'flavors': FLAVORS}
+    assert client.ask('PATCH', f'/v1/traits/{GPU}{preview[0]}', preview[1]).status_int == 400
     assert (refused.status_int, client.ask('GET', f'/v1/traits/{GPU}').status_int) == (400, 404)
     assert client.ask('PATCH', f'/v1/traits/{names[0]}', {'exclusive': True}).status_int == 200
     assert client.ask('PATCH', f'/v1/traits/{names[0]}', {'exclusive': None}).json['exclusive'] is False
+    shown = client.ask('PATCH', f'/v1/traits/{GPU}{preview[0]}', preview[1]).json
+    assert (shown['exclusive'], shown['nodes'], client.ask('GET', f'/v1/traits/{GPU}').status_int) == (True, 0, 404)
     assert client.ask('PATCH', f'/v1/traits/{GPU}', {'exclusive': True}).status_int == 200
 
 
