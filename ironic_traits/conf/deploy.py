@@ -34,8 +34,9 @@ OPTIONS = [
         'reclaim_trait',
         regex=r'^(CUSTOM_[A-Z0-9_]{1,248})?$',
         help='An exclusive trait (/v1/traits) that a node gets from the source "reclaim:" when its instance goes, and '
-        'loses when a clean with at least one step has succeeded (automated, by hand, or with a runbook). Until then, '
-        'the node only matches requests that ask for the trait. By default there is none. Mirrored nodes never get it.',
+        'loses when a clean with a step of its driver has succeeded (automated, by hand, or with a runbook; steps that '
+        'switch the power or wait do not count). Until then, the node only matches requests that ask for the trait. '
+        'By default there is none. Mirrored nodes never get it.',
     ),
     cfg.URIOpt(
         'http_url',

@@ -80,8 +80,9 @@ def _settle(context: Context, claim: Lease, outcome: Outcome) -> bool:
             _continue(connection, node, row, moment, outcome)
         elif isinstance(outcome, base.Done):
             _finish(connection, node, claim, moment, outcome, author)
-            # Without steps, nothing was cleaned.
-            if claim.action == 'undeploy' or (claim.action == 'clean' and row.steps):
+            # Steps of the flow clean nothing.
+            cleans = claim.action == 'clean' and any(each['step'] not in steps.FLOW for each in row.steps or ())
+            if claim.action == 'undeploy' or cleans:
                 reclaim.write(context, connection, node, moment, author, is_clean=claim.action == 'clean')
         else:
             _give_up(connection, node, claim, moment, outcome, author)

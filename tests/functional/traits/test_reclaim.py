@@ -74,6 +74,19 @@ def test_after_a_failed_clean(app, client):
     assert traits(client, uuid) == {}
 
 
+@pytest.mark.parametrize(('interface', 'step'), [('power', 'reboot'), ('power', 'power_off'), ('deploy', 'wait')])
+def test_a_clean_that_cleans_nothing(app, client, interface, step):
+    uuid = deploy(app, client, automated_clean=False)
+    provision(app, client, uuid, 'deleted')
+    provision(app, client, uuid, 'manage')
+    flow = {'interface': interface, 'step': step, 'args': {'seconds': 0} if step == 'wait' else {}}
+    provision(app, client, uuid, 'clean', clean_steps=[flow])
+    assert client.get(f'/v1/nodes/{uuid}')['provision_state'] == 'manageable'
+    assert traits(client, uuid) == {TRAIT: ['reclaim:']}
+    provision(app, client, uuid, 'clean', clean_steps=[flow, *ERASE])
+    assert traits(client, uuid) == {}
+
+
 def test_a_client_that_writes_what_it_has_read(app, client):
     """It holds the trait, too. A clean removes it all the same, and vetoes nothing."""
     uuid = deploy(app, client, automated_clean=False)
@@ -98,6 +111,14 @@ def test_without_an_automated_clean(app, client):
     assert f'exclusive:{TRAIT}' in [each['clause'] for each in refused.json['explanation']['clauses']]
     by_list = client.ask('POST', '/v1/reservations', {'instance_uuid': instance(2), 'node_uuid': [uuid]})
     assert by_list.status_int == 201
+
+
+@pytest.mark.parametrize('query', ['', '?preview=true'])
+def test_it_stays_exclusive(client, query):
+    body = {'exclusive': False, **({'flavors': [{'name': 'a'}]} if query else {})}
+    refused = client.ask('PATCH', f'/v1/traits/{TRAIT}{query}', body)
+    assert refused.status_int == 400
+    assert 'is [deploy] reclaim_trait' in refused.text
 
 
 def test_an_instance_that_goes_without_a_deploy(client):
