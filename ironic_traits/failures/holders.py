@@ -88,18 +88,27 @@ class CapacityPromised(Failure):
 
     :param broken: [{'name': of a capacity reservation, 'left': how many nodes it still asks for, 'free': how many free
         nodes match it}, …] of those that the caller may see.
+    :param moved: the uuid of a node that would no longer count for a capacity reservation of another project, and the
+        name of that, if the caller may see it.
     """
 
     status = 409
     code = 'baremetal.capacity_reservation.promised'
-    text = 'The free nodes that match are promised{reasons}.'
+    text = '{reason}.'
 
-    def __init__(self, broken: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, broken: Sequence[Mapping[str, Any]], moved: tuple[str, str | None] | None = None) -> None:
         reasons = [
             f'capacity reservation {each["name"]} needs {each["left"]} of the {each["free"]} that match it'
             for each in broken
         ]
-        super().__init__(reasons=f': {"; ".join(reasons)}' if reasons else ' to other projects')
+        reason = (
+            f'The free nodes that match are promised{": " + "; ".join(reasons) if reasons else " to other projects"}'
+        )
+        if moved:
+            node, name = moved
+            named = f' {name}' if name else ''
+            reason = f'Node {node} counts for the capacity reservation{named} of another project'
+        super().__init__(reason=reason)
         self.beside = {'capacity_reservations': list(broken)}
 
 

@@ -238,7 +238,7 @@ def _take_free_nodes(
         # Without an allocation before, the instance of the consumer holds the node by a reservation.
         elif newest is not None and projects.get(each.provider_id, project) != project:
             moved[node_id] = project
-    promise_claims.check_moved(connection, moved)
+    promise_claims.check_moved(context, connection, moved)
     if newest is not None and taken:
         # That of the consumer: others would have been refused. It counts for what it counted for before.
         has_instance = tables.nodes.c.id.in_(taken), tables.nodes.c.instance_uuid.is_not(None)

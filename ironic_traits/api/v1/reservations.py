@@ -39,7 +39,7 @@ class ReservationBody(match_types.RequestBody):
     node_uuid = types.Any()
     expires_at = types.Moment()
     expires_in = types.PositiveInteger(maximum=10**9)
-    capacity_reservation = types.TEXT_255
+    capacity_reservation = types.Text(minimum=1, maximum=255)
 
 
 class Reservation(types.Base):

@@ -84,13 +84,41 @@ def create(context: Context, promise: NewPromise) -> sa.Row:
         nodes = promised_nodes.read_with(context, values)
         kept, free = nodes.kept()[promised_nodes.NEW], nodes.by_id[promised_nodes.NEW].free.bit_count()
         if kept < promise.number:
+            _check_new(context, promise)
             raise failures.CapacityInsufficient(number=promise.number, free=free, others=free - kept)
         try:
             return _insert(context, values, nodes)
         except Stale:
             continue
         except db_exception.DBDuplicateEntry as error:
-            raise failures.RecordExists(what='A capacity reservation', key=f'with name {promise.name}') from error
+            raise _exists(promise.name) from error
+
+
+def _check_new(context: Context, promise: NewPromise) -> None:
+    """Raise the failure that tells more than that there are not enough nodes: a repeated request has them already.
+
+    :raises failures.RecordExists: there is one with the name.
+    :raises failures.InvalidInput: the expiry is in the past.
+    """
+    with context.read() as connection:
+        _check_expiry(connection, promise.expires_at)
+        if connection.scalar(sa.select(sa.exists().where(_TABLE.c.name == promise.name, LIVE))):
+            raise _exists(promise.name)
+
+
+def _exists(name: str) -> failures.RecordExists:
+    return failures.RecordExists(what='capacity reservation', key=f'with name {name}')
+
+
+def _check_expiry(connection: sa.Connection, expires_at: datetime.datetime | None) -> datetime.datetime:
+    """Return the time of the database, if it is not after an expiry.
+
+    :raises failures.InvalidInput: it is.
+    """
+    moment = read_clock(connection)
+    if expires_at and expires_at <= moment:
+        raise failures.InvalidInput(reason="'expires_at' is in the past.")
+    return moment
 
 
 @retried
@@ -112,9 +140,7 @@ def _insert(context: Context, values: dict[str, Any], nodes: promised_nodes.Prom
         others = sa.select(_TABLE.c.id).where(LIVE).order_by(_TABLE.c.id).with_for_update()
         if set(connection.scalars(others)) != nodes.by_id.keys() - {promised_nodes.NEW}:
             raise Stale
-        moment = read_clock(connection)
-        if values['expires_at'] and values['expires_at'] <= moment:
-            raise failures.InvalidInput(reason="'expires_at' is in the past.")
+        moment = _check_expiry(connection, values['expires_at'])
         connection.execute(sa.delete(_TABLE).where(_EXPIRED))
         connection.execute(sa.insert(_TABLE).values(created_at=moment, **values))
         return _read(connection, values['uuid'], _COLUMNS)

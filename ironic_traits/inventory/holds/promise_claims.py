@@ -324,7 +324,7 @@ def counted(connection: sa.Connection, promise_uuid: str) -> set[str]:
     return set(connection.scalars(_COUNTED, {'promise_uuid': promise_uuid}))
 
 
-def check_moved(connection: sa.Connection, nodes: Mapping[int, str]) -> None:
+def check_moved(context: Context, connection: sa.Connection, nodes: Mapping[int, str]) -> None:
     """Check that nodes count for no promise of other projects than those that get them now.
 
     :param nodes: {id: project}.
@@ -332,7 +332,8 @@ def check_moved(connection: sa.Connection, nodes: Mapping[int, str]) -> None:
     """
     for row in connection.execute(_USED_BY_PROJECTS, {'ids': list(nodes)}) if nodes else ():
         if row.project != nodes[row.node_id]:
-            raise failures.CapacityPromised([])
+            name = row.name if context.may(VISIBLE, {PROJECT: row.project}) else None
+            raise failures.CapacityPromised([], moved=(row.uuid, name))
 
 
 _FORGET_UNHELD = sa.delete(_USES).where(
@@ -346,8 +347,9 @@ _COUNTED = prepared(
     .where(_PROMISES.c.uuid == sa.bindparam('promise_uuid'))
 )
 _USED_BY_PROJECTS = prepared(
-    sa.select(_USES.c.node_id, _PROMISES.c.project)
+    sa.select(_USES.c.node_id, _PROMISES.c.project, _PROMISES.c.name, tables.nodes.c.uuid)
     .join(_PROMISES, _PROMISES.c.id == _USES.c.capacity_reservation_id)
+    .join(tables.nodes, tables.nodes.c.id == _USES.c.node_id)
     .where(_USES.c.node_id.in_(sa.bindparam('ids')), LIVE)
 )
 

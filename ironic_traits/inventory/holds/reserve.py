@@ -24,7 +24,7 @@ from ironic_traits.db.statements.annotations import Values
 from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import clock
-from ironic_traits.inventory.core import history, node_filters, node_providers
+from ironic_traits.inventory.core import history, node_consumers, node_filters, node_providers
 from ironic_traits.inventory.core.eligibility import OF_NODE
 from ironic_traits.inventory.holds import free_nodes, mirror_claims, promise_claims, taken_nodes
 from ironic_traits.inventory.holds.combined import NotTogether, Ticket
@@ -146,6 +146,8 @@ def _hold_once(
         _check_held(context, connection, node_request, held.values())
         rest = [instance for instance in instances if instance not in held]
         first = attempt.allocated_first(connection, rest) if begin.is_allocated else ()
+        if first and node_request.capacity_reservation:
+            _check_allocated(context, connection, rest[0], node_request.capacity_reservation)
         nodes = attempt.take(connection, rest, first) if rest else []
         # Of several requests, some may get none.
         rest = rest[: len(nodes)]
@@ -226,6 +228,24 @@ def _check_held(
             for row in held:
                 if row.node_uuid not in nodes:
                     raise held_elsewhere(row.instance_uuid, row.node_uuid, row.seen, why)
+
+
+def _check_allocated(context: Context, connection: sa.Connection, instance: str, promise_uuid: str) -> None:
+    """Raise a failure unless the nodes that an instance has allocated in Placement count for a capacity reservation.
+
+    What they count for was decided when they were allocated. Another node would be one too many for the instance.
+
+    :raises failures.InstanceOnNode: one does not count for it.
+    :raises failures.InstanceUnavailable: the same, and the caller may not see the node.
+    """
+    statement = sa.select(tables.nodes.c.uuid, node_filters.seen(context)).where(node_consumers.allocated_to(instance))
+    counted = promise_claims.counted(connection, promise_uuid)
+    for node in connection.execute(statement.order_by(tables.nodes.c.id)):
+        if node.uuid not in counted and not node.seen:
+            raise failures.InstanceUnavailable(instance=instance)
+        if node.uuid not in counted:
+            what = f'node {node.uuid}, which does not count for the capacity reservation'
+            raise failures.InstanceOnNode(instance=instance, node=what)
 
 
 def _check_kept(context: Context, connection: sa.Connection, held: Collection[sa.Row]) -> None:

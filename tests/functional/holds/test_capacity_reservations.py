@@ -332,6 +332,22 @@ def test_a_consumer_of_the_project_reserves_its_own_node(client, path):
     assert claim(client, 2, nodes[2], 'project-a').status_int == 409
 
 
+def test_a_consumer_names_a_capacity_reservation(client):
+    """Its own node counts for what it was allocated for. It gets no second node, and the same answer each time."""
+    nodes = [golden(client) for _ in range(4)]
+    promise(client, 'a', 2)
+    assert claim(client, 1, nodes[0], 'x').status_int == 204
+    assert claim(client, 2, nodes[1], 'project-a').status_int == 204
+    for _ in range(2):
+        refused = take(client, 1, capacity_reservation='a')
+        assert (refused.status_int, refused.json['code']) == (409, 'baremetal.instance.on_node')
+        assert f'{nodes[0]}, which does not count for the capacity reservation' in refused.text
+    for status in (201, 200):
+        held = take(client, 2, capacity_reservation='a')
+        assert (held.status_int, held.json['reservation']['node_uuid']) == (status, nodes[1])
+    assert figures(client, 'a') == (1, 1, 0, 2)
+
+
 def test_a_deploy_without_an_instance(database_url):
     """It uses no promise up, so it must leave the nodes of all promises, also those of its project."""
     with make_app(database_url, api__auth_strategy='noauth2') as app:
@@ -433,7 +449,7 @@ def move(client, project):
         instance(1): common | {'allocations': {}, 'project_id': 'project-a', 'consumer_generation': generation},
         instance(2): common | {'allocations': allocations, 'project_id': project, 'consumer_generation': None},
     }
-    return client.placement('POST', '/allocations', body, '1.28').status_int
+    return client.placement('POST', '/allocations', body, '1.28')
 
 
 def test_an_allocation_moves(client):
@@ -442,9 +458,11 @@ def test_an_allocation_moves(client):
     promise(client, 'a', 3)
     for number in (0, 2):
         assert claim(client, number + 1, nodes[number], 'project-a').status_int == 204
-    assert move(client, 'x') == 409
+    refused = move(client, 'x')
+    assert refused.status_int == 409
+    assert f'Node {nodes[0]} counts for the capacity reservation a of another project.' in refused.text
     assert figures(client, 'a') == (2, 1, 0, 1)
-    assert move(client, 'project-a') == 204
+    assert move(client, 'project-a').status_int == 204
     assert figures(client, 'a') == (2, 1, 0, 1)
     client.ask('DELETE', f'{CAPACITY}/a')
     generation = client.placement('GET', f'/allocations/{instance(2)}', version='1.28').json['consumer_generation']
@@ -465,7 +483,7 @@ def test_an_allocation_moves_after_the_expiry(app, client):
     assert claim(client, 1, node, 'project-a').status_int == 204
     assert claim(client, 3, other, 'project-b').status_int == 204
     expire_promise(app, 'a')
-    assert move(client, 'x') == 204
+    assert move(client, 'x').status_int == 204
 
 
 def test_what_an_owner_sees_of_a_refusal(database_url):
@@ -594,6 +612,10 @@ BAD = {
     'no project': {'project': None},
     'no count': {'count': None},
     'none': {'count': 0},
+    'a part': {'count': 1.5},
+    'yes': {'count': True},
+    'text': {'count': '1'},
+    'a list': {'count': [1]},
     'too many': {'count': 10**6},
     'the past': {'expires_at': '2020-01-01T00:00:00+00:00'},
     'a topology': {'topology': [{'key': 'properties/rack', 'policy': 'affinity'}]},
@@ -617,7 +639,13 @@ def test_names(client):
     for _ in range(3):
         golden(client)
     uuid = promise(client, 'a', 1).json['uuid']
-    assert promise(client, 'a', 1).status_int == 409
+    # Whether or not there are enough nodes for another one.
+    for count in (1, 3):
+        refused = promise(client, 'a', count)
+        assert (refused.status_int, refused.json['code']) == (409, 'baremetal.record.duplicate')
+        assert 'A capacity reservation with name a already exists.' in refused.text
+        assert promise(client, 'b', count, expires_at='2020-01-01T00:00:00+00:00').status_int == 400
+    assert take(client, 9, capacity_reservation='').status_int == 400
     for ident in (uuid, uuid.upper(), uuid.replace('-', '')):
         assert client.get(f'{CAPACITY}/{ident}') == client.get(f'{CAPACITY}/a')
         held = take(client, 9, capacity_reservation=ident)
