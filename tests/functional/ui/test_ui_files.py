@@ -1,7 +1,9 @@
 """The files of the web page: headers, caches, and routes."""
 
 import gzip
+import importlib.resources
 import json
+import pathlib
 import re
 
 import pytest
@@ -11,6 +13,8 @@ from ironic_traits.api.placement import microversions as placement_microversions
 from tests.support import ui_libraries
 from tests.support.client import Client
 from tests.support.service import make_app, upgraded
+
+FOLDER = pathlib.Path(str(importlib.resources.files('ironic_traits'))) / 'ui'
 
 
 @pytest.fixture(scope='module')
@@ -53,6 +57,22 @@ def test_every_module_is_served_and_kept(client, scripts):
         assert response.status_int == 200, path
         assert response.headers['Cache-Control'] == 'public, max-age=31536000, immutable'
         assert '/vendor/' in path or not re.search(forbidden, response.text)
+
+
+def test_comments_are_not_served(client):
+    """Everything else is, on the same lines. Libraries are served as they are."""
+    files = list(FOLDER.rglob('*.js'))
+    assert len(files) > 30
+    for path in files:
+        name = path.relative_to(FOLDER).as_posix()
+        served, source = client.ask('GET', f'/ui/{name}').text.split('\n'), path.read_text().split('\n')
+        if name.startswith('vendor/'):
+            assert served == source
+            continue
+        assert len(served) == len(source)
+        dropped = [before.strip() for now, before in zip(served, source, strict=True) if now != before]
+        assert all(line.startswith(('//', '/**', '*')) for line in dropped)
+        assert not any(re.fullmatch(r'//.*|/\*\*.*\*/|\* .*|\*/', line.strip()) for line in served)
 
 
 def test_headers(client):
