@@ -139,6 +139,8 @@ def test_a_draft_after_the_end_of_a_session(browser, keystone, server):
         draft.fill('[{"name": "mine"}]')
 
         def end_session():
+            # A request that is still under way would end the session before the click.
+            expect(page.locator('.busy')).to_have_count(0)
             token = page.evaluate("JSON.parse(sessionStorage.getItem('ironic-traits.session')).token")
             keystone.ask('DELETE', '/auth/tokens', **{'X-Subject-Token': token})
             page.get_by_role('button', name='Preview').click()
