@@ -106,6 +106,7 @@ function Shell({ strategy }) {
       </div>
     </header>
     <main ref=${main} tabindex="-1">
+      <p class="on-paper">${[...parameters].map(([each, value]) => `${each}: ${value}`).join(' · ')}</p>
       <${Guard} place=${hash}>
         <${View} key=${name + (path[1] ?? '')} ident=${path[1]} parameters=${parameters} />
       <//>

@@ -22,7 +22,7 @@ export function Node({ ident, parameters }) {
   if (!node.data || node.error?.status === 404) {
     return html`<div class="title"><h1>${ident}</h1><a href=${placeOf('nodes')}>All nodes</a></div>
       ${node.error ? html`<${Problem} error=${node.error} retry=${node.reload} />` : html`<${Busy} />`}
-      ${node.error?.status === 404 && html`<p><a href=${link(['changes'], { node: ident })}>Its history</a>, if it was deleted</p>`}`;
+      ${node.error?.status === 404 && html`<p><a href=${link(['changes'], { node: node.data?.uuid ?? ident })}>Its history</a>, if it was deleted</p>`}`;
   }
   // The cards load again with each turn. updated_at does not do: actions here do not change that of a mirrored node.
   const { data, turn } = node;
@@ -69,9 +69,9 @@ function Facts({ node }) {
 
 function Ports({ node }) {
   const path = `/v1/nodes/${node.uuid}/ports${query({ fields: 'uuid,address,pxe_enabled,physical_network,local_link_connection' })}`;
-  const { data, error, reload } = useData(path, (signal) => get(path, { signal }), node.updated_at);
+  const { data, error, at, reload } = useData(path, (signal) => get(path, { signal }), node.updated_at);
   return html`<${Card} title="Ports">
-    <${Problem} error=${error} retry=${reload} />
+    <${Problem} error=${error} retry=${reload} at=${at} />
     ${data && !data.ports.length && html`<p class="muted">No port is registered. An inspection adds them.</p>`}
     ${data?.ports.length > 0 &&
     html`<div class="scroll" tabindex="0" role="region" aria-label="Table of ports"><table>

@@ -19,7 +19,7 @@ export function TraitsOf({ node, at, turn, onChange }) {
   };
   const edit = html`<button type="button" onClick=${() => setEditing(true)}>Edit</button>`;
   return html`<${Card} title="Traits" actions=${now.data && !editing && edit}>
-    <${Problem} error=${now.error} retry=${now.reload} />
+    <${Problem} error=${now.error} retry=${now.reload} at=${now.at} />
     ${!now.data && now.loading && html`<${Busy} />`}
     ${now.data && editing && html`<${Edit} node=${node} names=${now.data.traits.map((each) => each.trait)} onRefusal=${now.reload} onDone=${done} onCancel=${() => setEditing(false)} />`}
     ${now.data && !editing && html`<${Sources} ...${now.data} />`}

@@ -129,7 +129,7 @@ function States({ facets }) {
       ({ value, nodes }) => html`<div class="row-of-chart" role="row">
         <span role="rowheader"><a href=${link(['nodes'], { provision_state: value })}><${State} state=${value} /></a></span>
         <span role="cell" class="bar-cell"><${Bar} value=${nodes} whole=${whole} kind=${kindOf(value)} /></span>
-        <span role="cell" class="number">${number(nodes)}</span>
+        <span role="cell" class="number"><a href=${link(['nodes'], { provision_state: value })} aria-label=${`${plural(nodes, 'node')} in state ${value}`}>${number(nodes)}</a></span>
       </div>`,
     )}
   </div>`;
@@ -139,8 +139,9 @@ function Failures({ failures }) {
   const entries = failures.data?.history ?? [];
   const hour = entries.filter(({ created_at: at }) => Date.now() - Date.parse(at) < HOUR).length;
   const many = (count) => `${number(count)}${failures.data?.next && count === entries.length ? ' or more' : ''}`;
-  return html`<${Card} title="Failures" actions=${html`<a href=${link(['changes'], { severity: 'ERROR' })}>All failures</a>`}>
-    ${failures.data && html`<p>Last hour: <b>${many(hour)}</b>, last day: <b>${many(entries.length)}</b></p>`}
+  const all = link(['changes'], { severity: 'ERROR' });
+  return html`<${Card} title="Failures" actions=${html`<a href=${all}>All failures</a>`}>
+    ${failures.data && html`<p>Last hour: <a href=${all}><b>${many(hour)}</b></a>, last day: <a href=${all}><b>${many(entries.length)}</b></a></p>`}
     <${Entries} state=${failures} />
   <//>`;
 }

@@ -68,19 +68,20 @@ export function oddOnes({ nodes, facets }) {
 export function Racks({ parameters }) {
   const traits = useData('traits', (signal) => get('/v1/facets?by=traits&limit=1000', { signal }));
   const known = traits.data ? prefixes(traits.data.facets.traits.map(({ value }) => value)) : [];
-  const key = parameters.get('key') || (traits.data || traits.error ? (known[0] ? `trait:${known[0]}` : KEYS[0]) : null);
+  const key = parameters.get('key') || (traits.data ? (known[0] ? `trait:${known[0]}` : KEYS[0]) : null);
   const state = useData(key, async (signal) => ({ divider: key, ...(await groupsOf(key, signal)) }));
+  const error = state.error ?? (key ? null : traits.error);
   return html`
     <div class="title"><h1>Racks</h1><span class="muted" role="status">${state.data && !state.isStale ? plural(state.data.groups.length, 'group') : ''}</span></div>
     <section class="card" aria-label="Groups">
       <div class="tools">
         <${Key} key=${key} value=${key} prefixes=${known} />
         <span class="spread"></span>
-        ${key && key !== 'driver' && html`<${Block} divider=${key} />`}
+        ${key && (key.startsWith('trait:') || KEYS.includes(key)) && html`<${Block} divider=${key} />`}
       </div>
       <${Legend}>a bar is all nodes of a group<//>
-      <${Problem} error=${state.error} retry=${state.reload} at=${state.at} />
-      ${!state.data && !state.error && html`<${Busy}>Counting …<//>`}
+      <${Problem} error=${error} retry=${() => [traits, state].forEach((each) => each.reload())} at=${state.at} />
+      ${!state.data && !error && html`<${Busy}>Counting …<//>`}
       ${state.data?.without > 0 && html`<p class="muted">${plural(state.data.without, 'node')} without a value</p>`}
       ${state.data && html`<${Tiles} key=${state.data.divider} ...${state.data} isStale=${state.isStale} />`}
     </section>`;

@@ -19,7 +19,7 @@ export function Reservations({ parameters }) {
   const marker = parameters.get('marker');
   const sought = parameters.get('search') ?? '';
   const filters = (UUID.test(sought) ? ['instance_uuid', 'node'] : ['node']).map((name) => ({ [name]: sought }));
-  const { data, error, loading, isStale, reload } = useData(`${sought} ${marker}`, (signal) => load(filters, marker, signal));
+  const { data, error, loading, isStale, at, reload } = useData(`${sought} ${marker}`, (signal) => load(filters, marker, signal));
   const [filter] = data ? [data.filter] : filters;
   const form = useFields(['search'], parameters);
   const [asking, setAsking] = useState(null);
@@ -39,7 +39,7 @@ export function Reservations({ parameters }) {
       </form>
     </div>
     <section class="card" aria-label="Reservations">
-      <${Problem} error=${error} retry=${reload} first=${marker && link(['reservations'], { search: sought })} />
+      <${Problem} error=${error} retry=${reload} at=${at} first=${marker && link(['reservations'], { search: sought })} />
       <${Problem} error=${state.error} />
       ${!data && loading && html`<${Busy} />`}
       ${data && !data.reservations.length && html`<${Empty} title=${sought ? 'No reservation matches.' : 'Nothing is reserved.'}>
@@ -63,7 +63,7 @@ export function Reservations({ parameters }) {
       <${Pager} path=${['reservations']} parameters=${{ search: sought, marker }} next=${data.next} isStale=${isStale} />`}
       <details class="commands"><summary>The same with a command</summary>
         <${Command} label="curl">${curl(`/v1/reservations${query(filter)}`)}<//>
-        <${Command} label="baremetal">${['baremetal reservation list', ...(sought ? [filter.node ? '--node' : '--instance', quote(sought)] : [])].join(' ')}<//>
+        <${Command} label="baremetal">${`baremetal reservation list${sought && ` ${filter.node ? '--node' : '--instance'}${sought.startsWith('-') ? '=' : ' '}${quote(sought)}`}`}<//>
       </details>
     </section>
     ${asking &&

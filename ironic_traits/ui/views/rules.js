@@ -39,14 +39,14 @@ const OPERATORS = { ge: 'is at least', le: 'is at most', eq: 'is', has: 'has the
 export function Rules({ parameters }) {
   const marker = parameters.get('marker');
   const path = `/v1/inspection_rules${query({ detail: true, limit: SIZE, marker })}`;
-  const { data, error, loading, isStale, reload } = useData(path, (signal) => get(path, { signal }));
+  const { data, error, loading, isStale, at, reload } = useData(path, (signal) => get(path, { signal }));
   return html`
     <div class="title"><h1>Rules</h1><span class="muted">traits that follow from inspections</span></div>
     <div class="columns">
       <${Preview} onCreate=${reload} />
       <${Card} title="Rules of the API">
         <p class="muted">Rules in files and the standard rules are in force, too. A preview shows what they do.</p>
-        <${Problem} error=${error} retry=${reload} />
+        <${Problem} error=${error} retry=${reload} at=${at} />
         ${!data && loading && html`<${Busy} />`}
         ${data && !data.inspection_rules.length && html`<${Empty} title="No rule was created here.">
           <p>Write one in the draft, look at its preview, then create it.</p><//>`}

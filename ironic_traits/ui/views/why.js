@@ -134,7 +134,7 @@ function Answer({ body, parameters }) {
   };
   return html`
     <section class="card" aria-label="Result">
-      <${Problem} error=${state.error} retry=${state.reload} />
+      <${Problem} error=${state.error} retry=${state.reload} at=${state.at} />
       <p class="verdict" role="status">${verdict(explanation)}</p>
       ${warnings.map((warning) => html`<p class="note warn">${warning}</p>`)}
       ${(count || body.topology) && html`<p>Chosen: ${count ? `${number(nodes.length)} of ${plural(count, 'node')}` : plural(nodes.length, 'node')}</p>`}

@@ -54,7 +54,10 @@ def test_more_classes_than_the_overview_shows(tab):
     expect(page.get_by_role('heading', level=1)).to_have_text('Racks')
 
 
-@pytest.mark.parametrize(('name', 'number'), [('1 node in maintenance', 1), ('gold', 8), ('manageable', 3)])
+@pytest.mark.parametrize(
+    ('name', 'number'),
+    [('1 node in maintenance', 1), ('gold', 8), ('manageable', 3), ('18 nodes in state available', 18)],
+)
 def test_each_figure_is_a_link_to_its_list(tab, name, number):
     page = tab.open('#/overview')
     page.get_by_role('main').get_by_role('link', name=name, exact=True).click()

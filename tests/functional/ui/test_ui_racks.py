@@ -43,6 +43,19 @@ def test_groups_by_fields(tab):
     expect(tiles).to_have_count(0)
 
 
+def test_racks_after_an_outage(tab):
+    """The groups are those that it would show without the outage."""
+    tab.expected = ['503']
+    page = tab.open('')
+    page.route('**/v1/facets?by=traits*', lambda route: route.fulfill(status=503, json={}))
+    tab.open('#/racks')
+    expect(page.get_by_role('alert')).to_be_visible()
+    page.unroute('**/v1/facets?by=traits*')
+    page.get_by_role('button', name='Try again').click()
+    expect(page.locator('.tile').first).to_contain_text('RACK_1')
+    expect(page.get_by_role('alert')).to_have_count(0)
+
+
 def test_a_field_that_groups_nothing(tab):
     tab.expected = ['400']
     page = tab.open('#/racks?key=colour')

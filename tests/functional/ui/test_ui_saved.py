@@ -94,7 +94,7 @@ def test_the_whole_of_long_names_is_there(tab):
 
 
 def test_on_paper(tab):
-    """The content of a view is printed, without what one can only click."""
+    """The content of a view is printed with its parameters, without what one can only click."""
     page = tab.open('#/nodes?traits=CUSTOM_RACK_2')
     expect(page.locator('tbody tr').first).to_be_visible()
     page.emulate_media(media='print', color_scheme='dark')
@@ -111,3 +111,5 @@ def test_on_paper(tab):
         tab.open(f'#/{place}')
         expect(page.locator('main .card:not(form), main .tile').first).to_be_visible()
         assert page.locator('header.top').is_hidden()
+        # What was asked for.
+        assert page.get_by_text('required: CUSTOM_NOPE').is_visible() is place.startswith('why')
