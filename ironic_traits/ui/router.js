@@ -49,13 +49,32 @@ export function placeOf(view) {
   return visited[view] ?? link([view]);
 }
 
+/** Whether the user may leave for a place; null for any. */
+let mayGo = /** @type {((next: ReturnType<typeof place>) => boolean) | null} */ (null);
+
+/**
+ * Ask before the place changes, also by the browser's "back". Returns the end of this.
+ *
+ * @param {NonNullable<typeof mayGo>} ask
+ */
+export function guard(ask) {
+  mayGo = ask;
+  return () => {
+    mayGo = null;
+  };
+}
+
 /** Return the place, and render again when it changes. */
 export function usePlace() {
   const [current, setCurrent] = useState(place);
   // Not useEffect, which runs later: a change of the place before it would be lost.
   useLayoutEffect(() => {
     // Not the present place, which is already the next one after a quick "back": a form would keep what was entered.
-    const update = (/** @type {HashChangeEvent} */ event) => setCurrent(place(new URL(event.newURL)));
+    const update = (/** @type {HashChangeEvent} */ event) => {
+      const next = place(new URL(event.newURL));
+      if (mayGo && !mayGo(next)) history.pushState(null, '', event.oldURL);
+      else setCurrent(next);
+    };
     addEventListener('hashchange', update);
     return () => removeEventListener('hashchange', update);
   }, []);

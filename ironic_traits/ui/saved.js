@@ -1,11 +1,13 @@
 // Saved views: names of places of the page, which the browser remembers.
 import { html } from './html.js';
-import { placeWithoutPage } from './router.js';
+import { all, link, place as parsed, placeWithoutPage } from './router.js';
 import { store, stored } from './stored.js';
 import { useState } from './vendor/hooks.js';
 import { CopyButton, Dialog } from './widgets.js';
 
 const STORED = 'views';
+/** What the list of nodes takes from the browser if its place does not say it: {parameter: name in the store}. */
+const REMEMBERED = { columns: 'columns', limit: 'size' };
 
 /**
  * Return the saved views: [{name, place}, …], sorted by name.
@@ -29,6 +31,13 @@ export function saveView(name, place) {
   store(STORED, JSON.stringify(views.sort((one, other) => one.name.localeCompare(other.name))));
 }
 
+/** Return the present place with what it shows: a link to it shows the same to others. */
+export function presentPlace() {
+  const { path, parameters } = parsed({ hash: placeWithoutPage() });
+  const remembered = path.join('/') === 'nodes' ? Object.entries(REMEMBERED).map(([name, key]) => [name, stored(key)]) : [];
+  return link(path, { ...Object.fromEntries(remembered), ...all(parameters) });
+}
+
 /** A button that lists the saved views, and saves the present one. */
 export function SavedViews() {
   const [isOpen, setOpen] = useState(false);
@@ -46,7 +55,7 @@ function List({ onClose }) {
     event.preventDefault();
     const name = String(new FormData(event.target).get('name')).trim();
     if (!name) return;
-    change(name, placeWithoutPage());
+    change(name, presentPlace());
     event.target.reset();
   };
   return html`<${Dialog} title="Saved views" onClose=${onClose}>

@@ -5,6 +5,7 @@ import { html } from './html.js';
 import { link } from './router.js';
 
 const SECOND = 1000;
+const SHOWN_TRAITS = 5;
 
 /**
  * A time in the reader's zone, with the exact UTC on hover.
@@ -85,6 +86,17 @@ export function State({ state }) {
 
 export function Trait({ name, kind = '' }) {
   return html`<span class="trait ${name.startsWith('CUSTOM_') ? 'custom' : ''} ${kind}" title=${name}>${name}</span>`;
+}
+
+/** The first traits of a node; first: names of those that come before the others. A button shows the rest. */
+export function Traits({ names, first = [] }) {
+  const [isOpen, setOpen] = useState(false);
+  const sorted = [...names.filter((name) => first.includes(name)), ...names.filter((name) => !first.includes(name))];
+  return html`<div class="traits">
+    ${sorted.slice(0, isOpen ? undefined : SHOWN_TRAITS).map((name) => html`<${Trait} key=${name} name=${name} />`)}
+    ${sorted.length > SHOWN_TRAITS && html`<button type="button" class="more" aria-expanded=${isOpen} aria-label=${isOpen ? 'Fewer traits' : `${sorted.length - SHOWN_TRAITS} more traits`}
+      onClick=${() => setOpen(!isOpen)}>${isOpen ? '−' : `+${sorted.length - SHOWN_TRAITS}`}</button>`}
+  </div>`;
 }
 
 export function NodeLink({ uuid, name }) {

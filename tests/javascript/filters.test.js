@@ -28,6 +28,14 @@ test('only filters are sent, and a field with a facet may be empty', () => {
   assert.deepEqual(filtersOf(parameters), { owner: ['', 'a'], traits: ['A'] });
 });
 
+test('yes and no are written as the service reads them', () => {
+  const values = (search) => filtersOf(new URLSearchParams(search));
+  for (const yes of ['True', '1', 'yes', 'on']) assert.deepEqual(values(`maintenance=${yes}&sharded=${yes}`), { maintenance: ['true'], sharded: ['true'] });
+  for (const no of ['FALSE', '0', 'n', 'off']) assert.deepEqual(values(`maintenance=${no}`), { maintenance: ['false'] });
+  assert.deepEqual(values('maintenance=maybe&owner=yes'), { maintenance: ['maybe'], owner: ['yes'] });
+  assert.deepEqual(chipsOf('maintenance=True'), [['in maintenance', '']]);
+});
+
 test('a change leads to the first page', () => {
   assert.equal(after('marker=x&columns=name', (parameters) => changed(parameters, { search: 'a' })), '?columns=name&search=a');
 });
@@ -72,9 +80,15 @@ test('the options of the command for filters', () => {
     ['--no-maintenance', '--trait', 'A', 'B', '--not-trait', 'C', '--resource-class', 'gold', '--sharded']);
   assert.deepEqual(options({}), []);
   assert.deepEqual(options({ owner: ['-team'], lessee: ['team'] }), ['--owner=-team', '--lessee', 'team']);
+  assert.deepEqual(options({ shard: ['-a'], include_children: ['true'] }), ['--shards=-a', '--include-children']);
+  assert.deepEqual(options({ include_children: ['false'] }), []);
 });
 
 test('filters that the command has no option for', () => {
   assert.equal(options({ search: ['x'] }), null);
+  assert.equal(options({ owner: [''] }), null);
+  assert.equal(options({ shard: ['-a,b'] }), null);
+  // The client writes them into the URL as they are.
+  for (const value of ['a#b', 'a+b', 'a&b=c', 'a%41']) assert.equal(options({ resource_class: [value] }), null, value);
   assert.equal(options({ owner: ['a', 'b'] }), null);
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import './browser.js';
 
 const { placeWithoutPage } = await import('../../ironic_traits/ui/router.js');
-const { saveView, savedViews } = await import('../../ironic_traits/ui/saved.js');
+const { presentPlace, saveView, savedViews } = await import('../../ironic_traits/ui/saved.js');
 const { store, stored } = await import('../../ironic_traits/ui/stored.js');
 
 test('views are saved, replaced and removed by their names', () => {
@@ -32,6 +32,20 @@ test('a saved place is the first page', () => {
     location.hash = hash;
     assert.equal(placeWithoutPage(), saved);
   }
+});
+
+test('a saved place has what the browser remembers, unless it says it', () => {
+  store('columns', 'name,owner');
+  store('size', '20');
+  for (const [hash, saved] of [
+    ['#/nodes?owner=a', '#/nodes?columns=name,owner&limit=20&owner=a'],
+    ['#/nodes?columns=name&limit=100', '#/nodes?columns=name&limit=100'],
+    ['#/racks', '#/racks'],
+  ]) {
+    location.hash = hash;
+    assert.equal(decodeURIComponent(presentPlace()), saved);
+  }
+  ['columns', 'size'].forEach((name) => store(name, null));
 });
 
 test('a browser that stores nothing goes on', () => {

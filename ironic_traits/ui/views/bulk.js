@@ -3,8 +3,9 @@ import { nextPath, pages, query, request } from '../api.js';
 import { useAction, useCancel } from '../data.js';
 import { ListFile, number, plural } from '../format.js';
 import { html } from '../html.js';
+import { guard, place } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
-import { useEffect, useState } from '../vendor/hooks.js';
+import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { Card, NodeLink, Problem } from '../widgets.js';
 
 /** The changes: {action: label}. */
@@ -24,6 +25,7 @@ const BATCH = 200;
 const MAX_NODES = 100000;
 const MAX_SHOWN = 20;
 const EDITS = '/v1/traits/edits';
+const QUESTION = 'The change stops, and its report is lost. Leave?';
 const COLUMNS = ['uuid', 'name', 'outcome', 'details'];
 
 /** Return [path, body] of a change from a form; throws Error with a sentence for people. */
@@ -89,8 +91,13 @@ async function preview(change, nodes, signal, onProgress) {
   return parts;
 }
 
-/** A card that changes nodes. It stays mounted until it is closed, so that its report stays. */
-export function Bulk({ nodes, filters, total, onDone, onClose }) {
+/**
+ * A card that changes nodes. It stays mounted until it is closed, so that its report stays. present: the filters of the
+ * list now. If they are others than those of the card, it changes nothing more, and goes unless it has a report.
+ */
+export function Bulk({ nodes, filters, present, total, onDone, onClose }) {
+  const first = useRef(query(present));
+  const isOld = query(present) !== first.current;
   const [action, setAction] = useState('traits');
   const [progress, setProgress] = useState(null);
   const [report, setReport] = useState(null);
@@ -122,6 +129,9 @@ export function Bulk({ nodes, filters, total, onDone, onClose }) {
     }
   });
   useEffect(() => (applied.running ? askBeforeLeaving() : undefined), [applied.running]);
+  useEffect(() => {
+    if (isOld && !applied.running && !report) onClose();
+  }, [isOld, applied.running]);
   const change = () => {
     forget();
     reset();
@@ -137,7 +147,7 @@ export function Bulk({ nodes, filters, total, onDone, onClose }) {
   const lines = looked.result?.parts.flatMap((part) => part.lines);
   return html`<${Card} title=${`Change ${count === undefined ? 'all nodes of the list' : plural(count, 'node')}`}
     actions=${html`<button type="button" class="small" disabled=${applied.running} onClick=${onClose}>Close</button>`}>
-    <form onSubmit=${submit} onInput=${change} onChange=${change}><fieldset class="row" disabled=${isBusy}>
+    <form onSubmit=${submit} onInput=${change} onChange=${change}><fieldset class="row" disabled=${isBusy || isOld}>
       <label>Action <select name="action" value=${action} onChange=${(event) => setAction(event.target.value)}>
         ${Object.entries(ACTIONS).map(([value, label]) => html`<option value=${value}>${label}</option>`)}
       </select></label>
@@ -156,12 +166,20 @@ export function Bulk({ nodes, filters, total, onDone, onClose }) {
 
 /** Ask before the view is left: the change would stop. Returns the end of this. */
 function askBeforeLeaving() {
+  let isAsked = false;
+  const leaves = ({ path }) => path.join('/') !== 'nodes';
   const ask = (event) => {
-    if (event.type !== 'click' || (event.target.closest('a[href^="#"]') && !confirm('The change stops, and its report is lost. Leave?'))) event.preventDefault();
+    const target = event.type === 'click' && event.target.closest('a[href^="#"]');
+    isAsked = Boolean(target) && leaves(place(target)) && confirm(QUESTION);
+    if (event.type !== 'click' || (target && leaves(place(target)) && !isAsked)) event.preventDefault();
   };
   const each = (change) => ['click', 'beforeunload'].forEach((name) => change(name, ask, true));
   each(addEventListener);
-  return () => each(removeEventListener);
+  const end = guard((next) => !leaves(next) || isAsked || confirm(QUESTION));
+  return () => {
+    each(removeEventListener);
+    end();
+  };
 }
 
 /** Return the uuids of the nodes that filters select. Throws TooMany. */

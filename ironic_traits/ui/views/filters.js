@@ -80,15 +80,21 @@ export function requestFilters() {
   return Object.keys(COLUMNS).filter((name) => COLUMNS[name].is_facet && COLUMNS[name].is_in_requests && !OF_ALL_MATCHES.includes(name));
 }
 
+/** The words for yes and no in a query, which the service knows; in any case. */
+const YES = ['true', 't', 'yes', 'y', 'on', '1'];
+const NO = ['false', 'f', 'no', 'n', 'off', '0'];
+const flag = (/** @type {string} */ value) => (YES.includes(value.toLowerCase()) ? 'true' : NO.includes(value.toLowerCase()) ? 'false' : value);
+const isFlag = (/** @type {string} */ name) => name === 'sharded' || Object.hasOwn(FLAGS, name);
 const isFilter = (/** @type {string} */ name) => [OTHERS, FIELDS, FLAGS, TRAIT_FILTERS].some((filters) => Object.hasOwn(filters, name));
 
 /**
- * Return the filters in the parameters: {name: [value, …]}.
+ * Return the filters in the parameters: {name: [value, …]}. Yes is "true", and no is "false".
  *
  * @param {URLSearchParams} parameters
  */
 export function filtersOf(parameters) {
-  return Object.fromEntries(Object.entries(all(parameters)).filter(([name]) => isFilter(name)));
+  const filters = Object.entries(all(parameters)).filter(([name]) => isFilter(name));
+  return Object.fromEntries(filters.map(([name, values]) => [name, isFlag(name) ? values.map(flag) : values]));
 }
 
 /**
@@ -197,10 +203,13 @@ const LIST_OPTIONS = {
   'not-traits': '--not-all-traits',
   shard: '--shards',
 };
+/** Characters that the client writes into a URL as they are, where they mean something else. */
+const UNSAFE = /[#&+%]/;
 const OPTIONS = ['provision_state', 'resource_class', 'owner', 'lessee', 'conductor_group', 'driver', 'trait-source', 'without'];
 
 /**
- * Return the options of "baremetal node list" for the filters; null if it has no option for one of them.
+ * Return the options of "baremetal node list" for the filters; null if it has no option for one of them, or for its
+ * value.
  *
  * @param {Record<string, string[]>} filters
  */
@@ -211,8 +220,14 @@ export function options(filters) {
     // It can repeat none of them as a query can.
     if (values.length > 1) return null;
     const [value] = values;
-    if (name in FLAG_OPTIONS) result.push(FLAG_OPTIONS[name][value === 'true' ? 0 : 1]);
-    else if (name in LIST_OPTIONS) result.push(LIST_OPTIONS[name], ...value.split(','));
+    const parts = value.split(',');
+    if (!value || UNSAFE.test(value)) return null;
+    if (name === 'include_children') result.push(...(value === 'true' ? ['--include-children'] : []));
+    else if (name in FLAG_OPTIONS) result.push(FLAG_OPTIONS[name][value === 'true' ? 0 : 1]);
+    else if (name in LIST_OPTIONS && parts.some((part) => part.startsWith('-'))) {
+      if (parts.length > 1) return null;
+      result.push(`${LIST_OPTIONS[name]}=${value}`);
+    } else if (name in LIST_OPTIONS) result.push(LIST_OPTIONS[name], ...parts);
     else if (OPTIONS.includes(name)) {
       const option = `--${name.replaceAll('_', '-')}`;
       // A word that begins like an option would be taken for one.

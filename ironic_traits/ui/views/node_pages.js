@@ -5,6 +5,7 @@
 import { number } from '../format.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
+import { stored } from '../stored.js';
 import { useRef } from '../vendor/hooks.js';
 import { changed } from './filters.js';
 
@@ -14,15 +15,17 @@ import { changed } from './filters.js';
 /** The choice of numbers of nodes on a page. */
 export const SIZES = [20, 50, 100, 500];
 const USUAL_SIZE = 50;
+/** The name of the number that the browser remembers. */
+export const SIZE = 'size';
 const DESCENDING = 'desc';
 
 /**
- * Return the number of nodes on a page.
+ * Return the number of nodes on a page: that of the place, else the one that the browser remembers.
  *
  * @param {URLSearchParams} parameters of the place.
  */
 export function sizeOf(parameters) {
-  const size = Number(parameters.get('limit'));
+  const size = Number(parameters.get('limit') ?? stored(SIZE));
   return SIZES.includes(size) ? size : USUAL_SIZE;
 }
 

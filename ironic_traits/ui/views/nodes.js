@@ -7,19 +7,18 @@ import { PAGE_PARAMETERS, all, go, link } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { ROWS, store, stored } from '../stored.js';
-import { Busy, Command, Confirm, Empty, NodeLink, Problem, State, Time, Trait } from '../widgets.js';
+import { Busy, Command, Confirm, Empty, NodeLink, Problem, State, Time, Traits } from '../widgets.js';
 import { Bulk } from './bulk.js';
 import { NoNodes } from './examples.js';
 import { Facets, MAX_VALUES } from './facets.js';
-import { COLUMNS, FIELDS, FLAGS, TRAIT_FILTERS, changed, chips, filtersOf, options, withTrait } from './filters.js';
-import { NodePager, SIZES, orderOf, pageOf, sizeOf } from './node_pages.js';
+import { COLUMNS, FIELDS, FLAGS, TRAIT_FILTERS, changed, chips, filtersOf, options, requestFilters, withTrait } from './filters.js';
+import { NodePager, SIZE, SIZES, orderOf, otherPages, pageOf, sizeOf } from './node_pages.js';
 
 const DEFAULT = ['name', 'provision_state', 'resource_class', 'power_state', 'maintenance', 'traits'];
 /** The name of the columns that the browser remembers. */
 const STORED = 'columns';
 /** The most nodes that a tab downloads: the browser holds the file until it is saved. */
 const MAX_DOWNLOAD = 100000;
-const SHOWN_TRAITS = 5;
 const MIRRORS = '/v1/mirrors';
 
 export function Nodes({ parameters }) {
@@ -46,6 +45,7 @@ export function Nodes({ parameters }) {
   useEffect(() => setChosen(new Set()), [query(filters)]);
   const [bulk, setBulk] = useState(null);
   const total = facets.loading ? undefined : facets.data?.nodes;
+  const isPart = state.data && ['first', 'previous', 'next'].some((name) => otherPages(parameters, state.data, total)[name]);
   const [aside, setAside] = useState(() => matchMedia('(min-width: 901px)').matches);
   return html`
     <div class="title">
@@ -59,7 +59,7 @@ export function Nodes({ parameters }) {
         <button type="button" class="only-narrow" aria-expanded=${aside} onClick=${() => setAside(!aside)}>
           ${aside ? 'Hide filters' : 'Show filters'}
         </button>
-        ${aside && html`<button type="button" class="skip" onClick=${() => (section.current.querySelector('tbody a') ?? section.current).focus()}>Skip to the nodes</button>`}
+        <button type="button" class="skip" onClick=${() => (section.current.querySelector('tbody a') ?? section.current).focus()}>Skip to the nodes</button>
         ${aside && html`<${Facets} parameters=${parameters} fields=${facets} turn=${turn} isQuiet=${Boolean(state.error)} />`}
       </div>
       <section class="card" aria-label="Nodes" ref=${section} tabindex="-1">
@@ -73,7 +73,7 @@ export function Nodes({ parameters }) {
           <${Columns} columns=${columns} parameters=${parameters} />
           <${Download} path=${list} columns=${fields} filters=${filters} total=${total} />
         </div>
-        ${bulk && html`<${Bulk} ...${bulk} onDone=${retry} onClose=${() => setBulk(null)} />`}
+        ${bulk && html`<${Bulk} ...${bulk} present=${filters} onDone=${retry} onClose=${() => setBulk(null)} />`}
         <${Chips} parameters=${parameters} />
         <${Problem} error=${state.error} retry=${retry} at=${state.at} first=${PAGE_PARAMETERS.some((name) => parameters.get(name)) && link(['nodes'], changed(parameters, {}))} />
         ${!state.data && state.loading && html`<${Busy} />`}
@@ -82,7 +82,7 @@ export function Nodes({ parameters }) {
         <details class="commands">
           <summary>The same with a command</summary>
           <${Command} label="curl">${curl(list)}<//>
-          <${Baremetal} filters=${filters} columns=${columns} order=${order(parameters, fields, state.data?.nodes ?? [])} />
+          <${Baremetal} filters=${filters} columns=${columns} order=${order(parameters, fields, state.data?.nodes ?? [])} more=${isPart || parameters.get('sort_key') ? ['--limit', '0'] : []} />
         </details>
       </section>
     </div>`;
@@ -97,7 +97,7 @@ function order(parameters, fields, nodes) {
   const [key, direction] = [parameters.get('sort_key'), parameters.get('sort_dir')];
   if (!key) return [];
   const isSortable = fields.includes(key) && nodes.every((node) => (node[key] ?? null) !== null);
-  return isSortable ? ['--limit', '0', '--sort', `${key}:${direction || 'asc'}`] : null;
+  return isSortable ? ['--sort', `${key}:${direction || 'asc'}`] : null;
 }
 
 /** Return the columns: those of the place, else those that the browser remembers. */
@@ -132,7 +132,7 @@ function Chips({ parameters }) {
         <a href=${link(['nodes'], without)} aria-label=${`Remove the filter: ${words} ${value}`}>×</a>
       </li>`,
     )}
-    <li><a href=${link(['nodes'], { columns: parameters.get('columns') })}>Remove all</a></li>
+    <li><a href=${link(['nodes'], changed(parameters, Object.fromEntries(present.map(({ name }) => [name, null]))))}>Remove all</a></li>
   </ul>`;
 }
 
@@ -181,8 +181,12 @@ function Columns({ columns, parameters }) {
     go(['nodes'], { ...all(parameters), columns: sorted }, { replace: true });
   };
   const forget = () => {
-    store(STORED, null);
-    go(['nodes'], { ...all(parameters), columns: DEFAULT.join(',') }, { replace: true });
+    [STORED, SIZE].forEach((name) => store(name, null));
+    go(['nodes'], { ...all(parameters), columns: DEFAULT.join(','), limit: '' }, { replace: true });
+  };
+  const resize = ({ target }) => {
+    store(SIZE, target.value);
+    go(['nodes'], changed(parameters, { limit: target.value }));
   };
   return html`<details class="menu">
     <summary>Columns</summary>
@@ -195,7 +199,7 @@ function Columns({ columns, parameters }) {
           </label>`,
         )}
       <button type="button" class="small" onClick=${forget}>The usual columns</button>
-      <label class="check">Rows <select onChange=${({ target }) => go(['nodes'], changed(parameters, { limit: target.value }))}>
+      <label class="check">Rows <select onChange=${resize}>
         ${SIZES.map((size) => html`<option value=${size} selected=${size === sizeOf(parameters)}>${size}</option>`)}
       </select></label>
       <${CompactRows} />
@@ -261,10 +265,10 @@ function TooLong({ path, columns, filters, reset }) {
 
 function Baremetal({ filters, columns, order: sorting = [], more = [] }) {
   const words = options(filters);
-  if (!words) return html`<p class="muted">“baremetal node list” has no option for one of these filters.</p>`;
+  if (!words) return html`<p class="muted">“baremetal node list” has no option for one of these filters, or not for its value.</p>`;
   const fields = columns.filter((name) => COLUMNS[name].is_selectable && name !== 'reservation_uuid' && name !== 'origin');
   // Before --fields, because options with traits take all words up to the next option.
-  return html`<${Command} label="baremetal">${['baremetal', 'node', 'list', ...words.map(quote), ...(sorting ?? []), ...more, '--fields', ...(fields.length ? fields : ['uuid'])].join(' ')}<//>
+  return html`<${Command} label="baremetal">${['baremetal', 'node', 'list', ...words.map(quote), ...more, ...(sorting ?? []), '--fields', ...(fields.length ? fields : ['uuid'])].join(' ')}<//>
     ${sorting === null && html`<p class="muted">“baremetal node list” cannot sort by this field: it needs a column for it, and a value of each node.</p>`}`;
 }
 
@@ -307,27 +311,22 @@ function Cell({ node, name, parameters }) {
   if (name === 'provision_state') return html`<${State} state=${value} />`;
   if (name === 'maintenance') return value ? html`<span class="state moving">yes</span>` : html`<span class="muted">no</span>`;
   if (name === 'updated_at') return html`<${Time} at=${value} ago />`;
-  if (name === 'traits') return html`<${Traits} names=${value} parameters=${parameters} />`;
+  if (name === 'traits') return html`<${Traits} names=${value} first=${['traits', 'traits-any'].flatMap((kind) => parameters.getAll(kind)).flatMap((each) => each.split(','))} />`;
   return value === null || value === '' ? html`<span class="muted">–</span>` : text(value);
 }
 
-/** The first traits of a node; those that the filters name come first. A button shows the others. */
-function Traits({ names, parameters }) {
-  const [isOpen, setOpen] = useState(false);
-  const wanted = new Set(['traits', 'traits-any'].flatMap((kind) => parameters.getAll(kind)).flatMap((each) => each.split(',')));
-  const sorted = [...names.filter((name) => wanted.has(name)), ...names.filter((name) => !wanted.has(name))];
-  return html`<div class="traits">
-    ${sorted.slice(0, isOpen ? undefined : SHOWN_TRAITS).map((name) => html`<${Trait} key=${name} name=${name} />`)}
-    ${sorted.length > SHOWN_TRAITS && html`<button type="button" class="more" aria-expanded=${isOpen} aria-label=${isOpen ? 'Fewer traits' : `${sorted.length - SHOWN_TRAITS} more traits`}
-      onClick=${() => setOpen(!isOpen)}>${isOpen ? '−' : `+${sorted.length - SHOWN_TRAITS}`}</button>`}
-  </div>`;
+/** Return the question that the filters ask, as parameters of the view "why". */
+function question(parameters) {
+  const names = { traits: 'required', 'traits-any': 'one_of', 'not-traits-any': 'forbidden', resource_class: 'resource_class' };
+  const same = Object.fromEntries(requestFilters().map((name) => [name, name]));
+  return Object.fromEntries(Object.entries({ ...same, ...names }).map(([from, to]) => [to, parameters.get(from)]));
 }
 
 function None({ parameters, reasons, onCreate }) {
   if (chips(parameters).length) {
     return html`<${Empty} title="No node matches these filters.">
       ${reasons.map((sentence) => html`<p key=${sentence}>${sentence}</p>`)}
-      <p>Remove a filter above, or ask <a href=${link(['why'], { required: parameters.get('traits') })}>why no node matches</a>.</p>
+      <p>Remove a filter above, or ask <a href=${link(['why'], question(parameters))}>why no node matches</a>.</p>
     <//>`;
   }
   return html`<${NoNodes} onCreate=${onCreate} />`;

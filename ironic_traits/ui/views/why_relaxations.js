@@ -4,13 +4,16 @@ import { useData } from '../data.js';
 import { plural } from '../format.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
-import { Busy, Card, NodeLink, Problem, Trait } from '../widgets.js';
+import { useState } from '../vendor/hooks.js';
+import { Busy, Card, NodeLink, Problem, Traits } from '../widgets.js';
 import { dropWords, groupWords, unmetWords, withoutWords } from './clauses.js';
 import { useValues } from './fields.js';
 import { requestFilters } from './filters.js';
 
 /** The most nodes that a request asks for. */
 export const MATCHES = 50;
+/** How many of the nodes that match are shown at first. */
+const FEW = 8;
 
 /** Clauses of requirements, which a request can leave out; those of "eligible" it cannot. */
 const DROPPABLE = /^(required|required_any|forbidden|resource_class|topology):/;
@@ -114,16 +117,19 @@ export function isCut(nodes, count) {
 }
 
 export function Matches({ nodes, count }) {
+  const [hasAll, setAll] = useState(false);
   if (!nodes.length) return null;
+  const others = nodes.length - FEW;
   const hasGroups = Object.keys(nodes[0].groups ?? {}).length > 0;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Nodes that match"><table>
     <thead><tr><th scope="col">Node</th>${hasGroups && html`<th scope="col">Group</th>`}<th scope="col">Class</th><th scope="col">Traits</th></tr></thead>
-    <tbody>${nodes.slice(0, 8).map(
+    <tbody>${nodes.slice(0, hasAll ? undefined : FEW).map(
       (node) => html`<tr key=${node.uuid}><td class="name"><${NodeLink} uuid=${node.uuid} name=${node.name} /></td>${hasGroups && html`<td class="wrap">${groupWords(node.groups)}</td>`}<td>${node.resource_class ?? '–'}</td>
-        <td class="traits"><div class="traits">${node.traits.slice(0, 6).map((name) => html`<${Trait} name=${name} />`)}${node.traits.length > 6 && html`<span class="muted">+${node.traits.length - 6}</span>`}</div></td></tr>`,
+        <td class="traits"><${Traits} names=${node.traits} /></td></tr>`,
     )}</tbody>
   </table></div>
-  ${nodes.length > 8 && html`<p class="muted">and ${nodes.length - 8}${isCut(nodes, count) ? ' or more' : ''} others</p>`}`;
+  ${others > 0 && !hasAll && html`<button type="button" class="small" onClick=${() => setAll(true)}>Show ${plural(others, 'other')}</button>`}
+  ${isCut(nodes, count) && html`<p class="muted">and perhaps more: the first ${nodes.length} are read</p>`}`;
 }
 
 export function NearMisses({ misses }) {

@@ -2,12 +2,14 @@
 
 import csv
 import json
+import re
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.support import browser as browsers
 from tests.support import http_client, ui_inventory
+from tests.support.concurrency import wait_until
 from tests.support.service import ForkedServer, upgraded
 
 HEADERS = {'X-OpenStack-Ironic-API-Version': '1.115', 'Content-Type': 'application/json'}
@@ -150,7 +152,9 @@ def test_maintenance_and_a_transition(tab, own):
 
 def test_the_view_is_left_during_a_change(tab, own):
     """The page asks first: the change would stop, and nobody would know how far it came."""
-    page, held, asked = tab.open(), [], []
+    held, asked = [], []
+    tab.open('')
+    page = tab.open()
     card = choose(page, 'rack3-6', 'rack3-7')
     card.get_by_role('combobox', name='Add', exact=True).fill('CUSTOM_LEFT')
     card.get_by_role('button', name='Preview').click()
@@ -159,13 +163,41 @@ def test_the_view_is_left_during_a_change(tab, own):
     expect(card.get_by_role('button', name='Stop')).to_be_visible()
     page.once('dialog', lambda dialog: asked.append(dialog.message) or dialog.dismiss())
     page.get_by_role('link', name='Racks', exact=True).click()
-    assert 'its report is lost' in asked[0]
+    page.once('dialog', lambda dialog: asked.append(dialog.message) or dialog.dismiss())
+    page.evaluate('history.back()')
+    wait_until(lambda: page.wait_for_timeout(20) or len(asked) == 2)
+    expect(page).to_have_url(re.compile('#/nodes$'))
+    assert ['its report is lost' in each for each in asked] == [True, True]
     held[0].continue_()
     expect(card.get_by_role('status')).to_have_text('2 nodes changed')
     # After that, nobody is asked.
     page.get_by_role('link', name='Racks', exact=True).click()
     expect(page.get_by_role('heading', name='Racks')).to_be_visible()
     assert with_trait(own, 'CUSTOM_LEFT') == {'rack3-6', 'rack3-7'}
+
+
+def test_other_filters_end_a_change(tab, own):
+    """They would not be those of the nodes that it changes. A report stays."""
+    page = tab.open('#/nodes?resource_class=gpu')
+    rows = page.locator('table.nodes tbody tr')
+    page.get_by_role('button', name='Change all', exact=True).click()
+    card = page.get_by_role('region', name=re.compile(r'Change \d+ nodes'))
+    card.get_by_role('combobox', name='Add', exact=True).fill('CUSTOM_OF_GPUS')
+    card.get_by_role('button', name='Preview').click()
+    expect(card.get_by_role('button', name='Apply')).to_be_visible()
+    page.get_by_role('link', name='Nodes with CUSTOM_RACK_2').click()
+    expect(card).to_have_count(0)
+    page.get_by_role('button', name='Change all', exact=True).click()
+    card.get_by_role('combobox', name='Add', exact=True).fill('CUSTOM_OF_GPUS')
+    card.get_by_role('button', name='Preview').click()
+    card.get_by_role('button', name='Apply').click()
+    expect(card.get_by_role('status')).to_contain_text('changed')
+    shown = {each.text_content() for each in rows.locator('td.name').all()}
+    page.get_by_role('link', name='Remove all').click()
+    expect(rows).to_have_count(24)
+    expect(card.get_by_role('status')).to_contain_text('changed')
+    expect(card.get_by_role('button', name='Preview')).to_be_disabled()
+    assert with_trait(own, 'CUSTOM_OF_GPUS') == shown
 
 
 def test_a_change_after_the_preview(tab, own):

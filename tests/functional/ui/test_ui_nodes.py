@@ -101,6 +101,26 @@ def test_search_and_an_empty_list(tab):
     expect(page.locator('tbody tr')).to_have_count(1)
 
 
+def test_why_no_node_is_in_the_list(tab):
+    """The question has what a request can have of the filters."""
+    place = (
+        '#/nodes?resource_class=gold&owner=nobody&traits=CUSTOM_A&traits-any=CUSTOM_B,CUSTOM_C&not-traits-any=CUSTOM_D'
+    )
+    page = tab.open(f'{place}&sort_key=owner')
+    page.get_by_role('link', name='why no node matches').click()
+    for label, value in (
+        ('Required traits', 'CUSTOM_A'),
+        ('Resource class', 'gold'),
+        ('Forbidden', 'CUSTOM_D'),
+    ):
+        expect(page.get_by_label(label).first).to_have_value(value)
+    expect(page).to_have_url(re.compile('one_of=CUSTOM_B,CUSTOM_C|one_of=CUSTOM_B%2CCUSTOM_C'))
+    expect(page).to_have_url(re.compile('owner=nobody'))
+    page.go_back()
+    page.get_by_role('link', name='Remove all').click()
+    expect(page).to_have_url(re.compile(r'#/nodes\?sort_key=owner$'))
+
+
 def test_downloads(tab):
     page = tab.open('#/nodes?traits=CUSTOM_RACK_1&columns=name,traits,description')
     for name in ('CSV', 'JSON'):
@@ -251,6 +271,14 @@ def test_pages(tab):
     page.get_by_role('link', name='Previous page').click()
     expect(page.locator('tbody tr')).to_have_count(20)
     assert names(page) == everything[:20]
+    # The command gets all pages.
+    expect(page.locator('.commands')).to_contain_text('baremetal node list --limit 0 --fields')
+    # The browser remembers the number of rows.
+    tab.open('#/nodes')
+    expect(pages).to_contain_text('1–20 of 24')
+    page.get_by_role('button', name='The usual columns').click()
+    expect(page.locator('tbody tr')).to_have_count(24)
+    expect(page.locator('.commands')).to_contain_text('baremetal node list --fields')
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,18 @@ def test_the_commands_of_two_groups(tab):
     expect(page.locator('.command', has_text='allocation_candidates')).to_have_count(1)
 
 
+def test_all_nodes_that_match(tab):
+    """The first ones are shown, and the others on request."""
+    page = tab.open('#/why?provision_state=available&forbidden=CUSTOM_NOPE')
+    shown = page.get_by_role('region', name='Nodes that match').locator('tbody tr')
+    expect(shown).to_have_count(8)
+    more = page.get_by_role('button', name=re.compile(r'Show \d+ others'))
+    others = int(more.inner_text().split()[1])
+    more.click()
+    expect(shown).to_have_count(8 + others)
+    expect(more).to_have_count(0)
+
+
 def test_a_flavor_and_an_image_are_picked(tab):
     page = tab.open('#/why')
     name = page.get_by_label('Flavor of nova')
