@@ -23,21 +23,22 @@ const FEW = 3;
 const HIDDEN = [403, 404];
 
 export function Overview() {
-  const turn = useTurns();
+  const [turn, again] = useTurns();
   const facets = useData('facets', (signal) => get('/v1/facets?by=provision_state,maintenance&limit=50', { signal }), turn);
   const capacity = useData('capacity', classes, turn);
   const failures = useData('failures', (signal) => get(recent(24, { severity: 'ERROR', limit: MAX_FAILURES }), { signal }), turn);
   const changes = useData('changes', (signal) => get(recent(1, { limit: SHOWN }), { signal }), turn);
   const nodes = facets.data?.nodes;
+  const said = facets.error?.message;
   if (nodes === 0) return html`<${Title} nodes=${0} /><section class="card"><${NoNodes} onCreate=${facets.reload} /></section>`;
   return html`
     <${Title} nodes=${nodes} />
-    <${Problem} error=${facets.error} retry=${facets.reload} at=${facets.at} />
+    <${Problem} error=${facets.error} retry=${again} at=${facets.at} />
     <div class="columns">
       <div class="stack">
-        <${Waiting} facets=${facets} capacity=${capacity} turn=${turn} />
+        <${Waiting} ...${{ facets, capacity, turn, said }} />
         <${Card} title="Nodes by class">
-          <${Problem} error=${capacity.error} retry=${capacity.reload} at=${capacity.at} />
+          <${Wrong} state=${capacity} said=${said} />
           ${capacity.data ? html`<${Bars} flavors=${capacity.data.slice(0, MAX_CLASSES)} areClasses /><${More} number=${capacity.data.length - MAX_CLASSES} />` : !capacity.error && html`<${Busy}>Counting …<//>`}
         <//>
         <${Card} title="Nodes by state">
@@ -46,13 +47,18 @@ export function Overview() {
         <${Available} />
       </div>
       <div class="stack">
-        <${Failures} failures=${failures} />
+        <${Failures} failures=${failures} said=${said} />
         <${Card} title="Changes of the last hour" actions=${html`<a href="#/changes">All changes</a>`}>
-          <${Entries} state=${changes} none="Nothing has changed." />
+          <${Entries} state=${changes} said=${said} none="Nothing has changed." />
         <//>
-        <${Workers} turn=${turn} />
+        <${Workers} turn=${turn} said=${said} />
       </div>
     </div>`;
+}
+
+/** What went wrong with a part of the view, unless the view has said the same; said: its message. */
+function Wrong({ state, said }) {
+  return state.error && state.error.message !== said && html`<${Problem} error=${state.error} retry=${state.reload} at=${state.at} />`;
 }
 
 /** How many classes are not shown, if there are any. */
@@ -60,11 +66,15 @@ function More({ number: count }) {
   return count > 0 && html`<p class="muted">and <a href=${link(['racks'], { key: 'resource_class' })}>${number(count)} other ${count === 1 ? 'class' : 'classes'}</a></p>`;
 }
 
-/** Return a number that rises every PAUSE while the tab is visible, and when it becomes visible again. */
+/**
+ * Return a number that rises every PAUSE while the tab is visible, and when it becomes visible again; and a function that
+ * raises it.
+ */
 function useTurns() {
   const [turn, setTurn] = useState(0);
+  const again = () => setTurn((old) => old + 1);
   useEffect(() => {
-    const look = () => document.visibilityState === 'visible' && setTurn((old) => old + 1);
+    const look = () => document.visibilityState === 'visible' && again();
     const timer = setInterval(look, PAUSE);
     document.addEventListener('visibilitychange', look);
     return () => {
@@ -72,7 +82,7 @@ function useTurns() {
       document.removeEventListener('visibilitychange', look);
     };
   }, []);
-  return turn;
+  return [turn, again];
 }
 
 /** Return the path of the history of the last hours, the newest entry first. */
@@ -85,7 +95,7 @@ function Title({ nodes }) {
 }
 
 /** What waits for a person: each line leads to what it is about. */
-function Waiting({ facets, capacity, turn }) {
+function Waiting({ facets, capacity, turn, said }) {
   const mirrors = useData(isOperator() ? '/v1/mirrors' : null, (signal) => get('/v1/mirrors', { signal }), turn);
   const promises = useData('promises', (signal) => get('/v1/capacity_reservations', { signal }), turn);
   const known = facets.data?.facets ?? { provision_state: [], maintenance: [] };
@@ -105,7 +115,7 @@ function Waiting({ facets, capacity, turn }) {
   ].filter(([count]) => count);
   const isComplete = [facets, capacity, ...others].every(({ data, loading }) => data || !loading);
   return html`<${Card} title="Waits for a person">
-    ${others.map(({ error, reload, at }) => html`<${Problem} error=${error} retry=${reload} at=${at} />`)}
+    ${others.map((state) => html`<${Wrong} state=${state} said=${said} />`)}
     ${lines.length
       ? html`<ul class="waiting">${lines.map(([count, words, target]) => html`<li><a href=${target}><b>${typeof count === 'number' ? plural(count, 'node') : count}</b> ${words}</a></li>`)}</ul>`
       : !isComplete ? html`<${Busy} />` : [facets, capacity, ...others].every(({ error }) => !error) && html`<p class="muted">Nothing.</p>`}
@@ -135,20 +145,20 @@ function States({ facets }) {
   </div>`;
 }
 
-function Failures({ failures }) {
+function Failures({ failures, said }) {
   const entries = failures.data?.history ?? [];
   const hour = entries.filter(({ created_at: at }) => Date.now() - Date.parse(at) < HOUR).length;
   const many = (count) => `${number(count)}${failures.data?.next && count === entries.length ? ' or more' : ''}`;
   const all = link(['changes'], { severity: 'ERROR' });
   return html`<${Card} title="Failures" actions=${html`<a href=${all}>All failures</a>`}>
     ${failures.data && html`<p>Last hour: <a href=${all}><b>${many(hour)}</b></a>, last day: <a href=${all}><b>${many(entries.length)}</b></a></p>`}
-    <${Entries} state=${failures} />
+    <${Entries} state=${failures} said=${said} />
   <//>`;
 }
 
 /** The first entries of a history. */
-function Entries({ state, none }) {
-  const problem = html`<${Problem} error=${state.error} retry=${state.reload} at=${state.at} />`;
+function Entries({ state, said, none = '' }) {
+  const problem = html`<${Wrong} state=${state} said=${said} />`;
   if (!state.data) return state.error ? problem : html`<${Busy} />`;
   const entries = state.data.history.slice(0, SHOWN);
   return html`${problem}
@@ -162,11 +172,12 @@ function Entries({ state, none }) {
 }
 
 /** The hosts with workers. Only users of the system may see them. */
-function Workers({ turn }) {
-  const { data, error, reload, at } = useData(isOperator() ? 'conductors' : null, (signal) => get('/v1/conductors', { signal }), turn);
+function Workers({ turn, said }) {
+  const state = useData(isOperator() ? 'conductors' : null, (signal) => get('/v1/conductors', { signal }), turn);
+  const { data, error } = state;
   if ((!data && !error) || HIDDEN.includes(error?.status)) return null;
   return html`<${Card} title="Workers">
-    <${Problem} error=${error} retry=${reload} at=${at} />
+    <${Wrong} state=${state} said=${said} />
     ${data?.conductors.length === 0 && html`<p class="note warn">There is no worker: nothing executes the verbs.</p>`}
     <ul class="entries">${data?.conductors.map(
       ({ hostname, conductor_group: group, alive }) => html`<li><span class="state ${alive ? 'good' : 'bad'}">${alive ? 'alive' : 'silent'}</span> ${hostname} ${group && html`<span class="muted">group ${group}</span>`}</li>`,

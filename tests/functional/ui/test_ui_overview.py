@@ -114,6 +114,21 @@ def test_a_part_that_fails(tab):
     expect(page.get_by_role('table', name='Nodes for each flavor')).to_be_visible()
 
 
+def test_an_outage(tab):
+    """It is said once, and one button loads everything again."""
+    tab.expected = ['503']
+    tab.page.route('**/v1/**', lambda route: route.fulfill(status=503, body='{}'))
+    page = tab.open('#/overview')
+    expect(page.get_by_role('alert')).to_have_count(1)
+    expect(page.locator('.busy')).to_have_count(0)
+    page.unroute_all()
+    page.get_by_role('button', name='Try again').click()
+    expect(page.get_by_role('table', name='Nodes for each flavor')).to_be_visible()
+    expect(page.get_by_role('table', name='Nodes by state')).to_be_visible()
+    expect(page.get_by_role('region', name='Changes of the last hour').get_by_role('listitem')).to_have_count(6)
+    expect(page.get_by_role('alert')).to_have_count(0)
+
+
 def test_states_that_fail(tab):
     """What else waits for a person is shown."""
     tab.expected = ['503']
