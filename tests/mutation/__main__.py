@@ -8,14 +8,16 @@ from tests.mutation import mutants, runner, survivors, table
 #: The modules that decide: who holds a node, which traits it has, which generation, and what the feed says.
 MODULES = {
     'inventory/holds': (
-        'reserve free_nodes reservations allocate allocations group_holds node_guards promised_nodes promise_claims '
-        'promise_estimates'
+        'reserve combined free_nodes reservations allocate allocations group_holds node_guards promised_nodes '
+        'promise_claims promise_estimates'
     ),
     'inventory/core': 'eligibility node_providers node_consumers single_node',
     'inventory/traits': 'node_traits trait_store trait_edits',
     'matching': 'promises',
     'changes': 'change_feed',
-    'placement': 'allocations allocation_checks node_claims provider_traits single_provider inventory_usage',
+    'placement': (
+        'allocations combined_allocations allocation_checks node_claims provider_traits single_provider inventory_usage'
+    ),
 }
 #: The tests that execute them in this process, and ends of the names of test modules that start programs, or take long.
 _PATHS = (
@@ -27,6 +29,7 @@ _PATHS = (
 _LEFT_OUT = 'clients commands model races transfer locked_nodes options'
 TESTS = [
     *(f'tests/functional/{path}' for path in _PATHS.split()),
+    'tests/unit/test_combined.py',
     'tests/unit/test_promises.py',
     'tests/unit/test_promise_claims.py',
     *(f'--ignore-glob=*_{name}.py' for name in _LEFT_OUT.split()),

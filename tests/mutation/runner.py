@@ -32,6 +32,8 @@ _FORK = multiprocessing.get_context('fork')
 _PYTEST = ('-q', '--sqlite', '-p', 'no:cacheprovider', '--timeout', '120', '--rootdir', str(CHECKOUT))
 #: CPU seconds: tests that take longer are left out; the setup of a test.
 _LONGEST, _SETUP = 2.5, 0.1
+#: Seconds after which a process that uses no CPU time hangs.
+_HANGS = 60
 #: A line that fewer tests execute may belong to a statement that is made once: all tests of the module are run.
 _FEW = 4
 
@@ -213,10 +215,24 @@ def _is_killed(mutant, tests, seconds):
         return False
     process = _FORK.Process(target=_test, args=(mutant, tests, seconds))
     process.start()
-    process.join(20 * seconds)
+    _wait(process, 20 * seconds)
     process.kill()
     process.join()
     return process.exitcode != 0
+
+
+def _wait(process, seconds):
+    """Wait until a process ends, but not longer, and not if it hangs: it has used no CPU time for a minute."""
+    end, used, before = time.monotonic() + seconds, _cpu_time(process.pid), None
+    while time.monotonic() < end and process.is_alive() and used != before:
+        process.join(_HANGS)
+        used, before = _cpu_time(process.pid), used
+
+
+def _cpu_time(pid):
+    with contextlib.suppress(FileNotFoundError):
+        # After the name of the program, which may have spaces: the time in this process, and in the kernel for it.
+        return pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[11:13]
 
 
 def _test(mutant, tests, seconds):
