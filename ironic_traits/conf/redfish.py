@@ -11,7 +11,7 @@ OPTIONS = [
         min=1,
         default=50,
         help='Seconds that all answers of a BMC may take in one inspection. What was not read until then is unknown. '
-        '[deploy] lease_seconds must be more than 5 seconds longer.',
+        '[deploy] lease_seconds must be more than 5 seconds longer than this.',
     ),
     cfg.BoolOpt(
         'allow_local_addresses',

@@ -97,19 +97,20 @@ class CapacityPromised(Failure):
     text = '{reason}.'
 
     def __init__(self, broken: Sequence[Mapping[str, Any]], moved: tuple[str, str | None] | None = None) -> None:
-        reasons = [
-            f'capacity reservation {each["name"]} needs {each["left"]} of the {each["free"]} that match it'
-            for each in broken
-        ]
-        reason = (
-            f'The free nodes that match are promised{": " + "; ".join(reasons) if reasons else " to other projects"}'
-        )
-        if moved:
-            node, name = moved
-            named = f' {name}' if name else ''
-            reason = f'Node {node} counts for the capacity reservation{named} of another project'
-        super().__init__(reason=reason)
+        super().__init__(reason=_moved(*moved) if moved else _promised(broken))
         self.beside = {'capacity_reservations': list(broken)}
+
+
+def _promised(broken: Sequence[Mapping[str, Any]]) -> str:
+    reasons = (
+        f'capacity reservation {each["name"]} needs {each["left"]} of the {each["free"]} that match it'
+        for each in broken
+    )
+    return f'The free nodes that match are promised{": " + "; ".join(reasons) if broken else " to other projects"}'
+
+
+def _moved(node: str, name: str | None) -> str:
+    return f'Node {node} counts for the capacity reservation{f" {name}" if name else ""} of another project'
 
 
 class CapacityUsedUp(Failure):

@@ -4,7 +4,7 @@ import { useData } from './data.js';
 import { html } from './html.js';
 import { Keyboard } from './keyboard.js';
 import { Login, endSession } from './login.js';
-import { AGAIN, usePlace, link } from './router.js';
+import { AGAIN, PAGE_PARAMETERS, usePlace, link } from './router.js';
 import { SavedViews } from './saved.js';
 import { ROWS, store, stored } from './stored.js';
 import { render } from './vendor/preact.js';
@@ -106,7 +106,7 @@ function Shell({ strategy }) {
       </div>
     </header>
     <main ref=${main} tabindex="-1">
-      <p class="on-paper">${[...parameters].map(([each, value]) => `${each}: ${value}`).join(' · ')}</p>
+      <p class="on-paper">${[...parameters].filter(([each]) => !PAGE_PARAMETERS.includes(each)).map(([each, value]) => `${each}: ${value}`).join(' · ')}</p>
       <${Guard} place=${hash}>
         <${View} key=${name + (path[1] ?? '')} ident=${path[1]} parameters=${parameters} />
       <//>

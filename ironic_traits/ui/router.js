@@ -1,7 +1,7 @@
 // The state of the page is in the fragment of its URL: #/VIEW/…?PARAMETERS. So a link shows the same, and no server
 // gets to see it.
 import { query } from './api.js';
-import { useLayoutEffect, useState } from './vendor/hooks.js';
+import { useLayoutEffect, useRef, useState } from './vendor/hooks.js';
 
 /** @import { Values } from './api.js' */
 
@@ -67,13 +67,17 @@ export function guard(ask) {
 /** Return the place, and render again when it changes. */
 export function usePlace() {
   const [current, setCurrent] = useState(place);
+  const shown = useRef(location.hash || '#');
   // Not useEffect, which runs later: a change of the place before it would be lost.
   useLayoutEffect(() => {
     // Not the present place, which is already the next one after a quick "back": a form would keep what was entered.
     const update = (/** @type {HashChangeEvent} */ event) => {
       const next = place(new URL(event.newURL));
-      if (mayGo && !mayGo(next)) history.pushState(null, '', event.oldURL);
-      else setCurrent(next);
+      if (mayGo && !mayGo(next)) history.pushState(null, '', shown.current);
+      else {
+        shown.current = next.hash || '#';
+        setCurrent(next);
+      }
     };
     addEventListener('hashchange', update);
     return () => removeEventListener('hashchange', update);

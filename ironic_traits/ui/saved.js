@@ -1,13 +1,13 @@
 // Saved views: names of places of the page, which the browser remembers.
 import { html } from './html.js';
 import { all, link, place as parsed, placeWithoutPage } from './router.js';
-import { store, stored } from './stored.js';
+import { COLUMNS, SIZE, store, stored } from './stored.js';
 import { useState } from './vendor/hooks.js';
 import { CopyButton, Dialog } from './widgets.js';
 
 const STORED = 'views';
 /** What the list of nodes takes from the browser if its place does not say it: {parameter: name in the store}. */
-const REMEMBERED = { columns: 'columns', limit: 'size' };
+const REMEMBERED = { columns: COLUMNS, limit: SIZE };
 
 /**
  * Return the saved views: [{name, place}, …], sorted by name.
@@ -31,7 +31,7 @@ export function saveView(name, place) {
   store(STORED, JSON.stringify(views.sort((one, other) => one.name.localeCompare(other.name))));
 }
 
-/** Return the present place with what it shows: a link to it shows the same to others. */
+/** Return the present place, with what the browser remembers for it. */
 export function presentPlace() {
   const { path, parameters } = parsed({ hash: placeWithoutPage() });
   const remembered = path.join('/') === 'nodes' ? Object.entries(REMEMBERED).map(([name, key]) => [name, stored(key)]) : [];
@@ -59,7 +59,7 @@ function List({ onClose }) {
     event.target.reset();
   };
   return html`<${Dialog} title="Saved views" onClose=${onClose}>
-    ${!views.length && html`<p class="muted">There is none yet. A view keeps its filters, columns and order.</p>`}
+    ${!views.length && html`<p class="muted">There is none yet. A view keeps its filters, columns, rows and order.</p>`}
     <ul class="saved">${views.map(
       ({ name, place }) => html`<li key=${name}>
         <a href=${place} onClick=${onClose}>${name}</a>

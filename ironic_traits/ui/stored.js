@@ -2,6 +2,9 @@
 
 /** The name of the choice of rows: '' or 'compact'. */
 export const ROWS = 'rows';
+/** The names of the columns of the list of nodes, with commas between them, and of the number of its rows. */
+export const COLUMNS = 'columns';
+export const SIZE = 'size';
 
 /**
  * Return what is stored under a name; null if nothing is.

@@ -146,7 +146,7 @@ def _hold_once(
         _check_held(context, connection, node_request, held.values())
         rest = [instance for instance in instances if instance not in held]
         first = attempt.allocated_first(connection, rest) if begin.is_allocated else ()
-        if first and node_request.capacity_reservation:
+        if begin.is_allocated and node_request.capacity_reservation and len(rest) == 1:
             _check_allocated(context, connection, rest[0], node_request.capacity_reservation)
         nodes = attempt.take(connection, rest, first) if rest else []
         # Of several requests, some may get none.
@@ -233,7 +233,7 @@ def _check_held(
 def _check_allocated(context: Context, connection: sa.Connection, instance: str, promise_uuid: str) -> None:
     """Raise a failure unless the nodes that an instance has allocated in Placement count for a capacity reservation.
 
-    What they count for was decided when they were allocated. Another node would be one too many for the instance.
+    What they count for was decided when they were allocated. It does not change, and a repeated request checks it, too.
 
     :raises failures.InstanceOnNode: one does not count for it.
     :raises failures.InstanceUnavailable: the same, and the caller may not see the node.

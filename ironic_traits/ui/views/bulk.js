@@ -5,7 +5,7 @@ import { ListFile, number, plural } from '../format.js';
 import { html } from '../html.js';
 import { guard, place } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
-import { useEffect, useRef, useState } from '../vendor/hooks.js';
+import { useEffect, useState } from '../vendor/hooks.js';
 import { Card, NodeLink, Problem } from '../widgets.js';
 
 /** The changes: {action: label}. */
@@ -96,8 +96,7 @@ async function preview(change, nodes, signal, onProgress) {
  * list now. If they are others than those of the card, it changes nothing more, and goes unless it has a report.
  */
 export function Bulk({ nodes, filters, present, total, onDone, onClose }) {
-  const first = useRef(query(present));
-  const isOld = query(present) !== first.current;
+  const isOld = query(present) !== query(filters);
   const [action, setAction] = useState('traits');
   const [progress, setProgress] = useState(null);
   const [report, setReport] = useState(null);
@@ -175,7 +174,12 @@ function askBeforeLeaving() {
   };
   const each = (change) => ['click', 'beforeunload'].forEach((name) => change(name, ask, true));
   each(addEventListener);
-  const end = guard((next) => !leaves(next) || isAsked || confirm(QUESTION));
+  const end = guard((next) => {
+    // A click that was allowed may have opened another tab.
+    const was = isAsked;
+    isAsked = false;
+    return !leaves(next) || was || confirm(QUESTION);
+  });
   return () => {
     each(removeEventListener);
     end();

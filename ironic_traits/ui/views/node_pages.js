@@ -5,7 +5,7 @@
 import { number } from '../format.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
-import { stored } from '../stored.js';
+import { SIZE, stored } from '../stored.js';
 import { useRef } from '../vendor/hooks.js';
 import { changed } from './filters.js';
 
@@ -15,8 +15,6 @@ import { changed } from './filters.js';
 /** The choice of numbers of nodes on a page. */
 export const SIZES = [20, 50, 100, 500];
 const USUAL_SIZE = 50;
-/** The name of the number that the browser remembers. */
-export const SIZE = 'size';
 const DESCENDING = 'desc';
 
 /**
@@ -65,17 +63,19 @@ export function otherPages(parameters, list, total) {
   const { nodes, next: more } = list;
   const { isReversed } = pageOf(parameters);
   const size = sizeOf(parameters);
+  // The numbers of a page only hold with its size.
+  const limit = { limit: String(size) };
   const isBegun = isReversed || parameters.has('marker');
   const hasPrevious = isReversed ? Boolean(more) : isBegun;
   const hasNext = isReversed ? parameters.has('before') : Boolean(more);
   const known = parameters.has('end') ? (total ?? NaN) - nodes.length : isBegun ? Number(parameters.get('from') ?? NaN) : 0;
   const isKnown = known >= 0 && (total === undefined || known + nodes.length <= total);
-  const at = (/** @type {number} */ from, /** @type {Values} */ page) => changed(parameters, { from: isKnown ? String(from) : '', ...page });
+  const at = (/** @type {number} */ from, /** @type {Values} */ page) => changed(parameters, { ...limit, from: isKnown ? String(from) : '', ...page });
   return {
     first: isBegun ? changed(parameters, {}) : null,
     previous: !hasPrevious || !nodes.length ? null : isKnown && known <= size ? changed(parameters, {}) : at(known - size, { before: nodes[0].uuid }),
     next: hasNext && nodes.length ? at(known + nodes.length, { marker: nodes[nodes.length - 1].uuid }) : null,
-    last: hasNext ? changed(parameters, { end: '1' }) : null,
+    last: hasNext ? changed(parameters, { ...limit, end: '1' }) : null,
     begin: isKnown ? known + 1 : null,
     end: isKnown ? known + nodes.length : null,
   };

@@ -6,17 +6,16 @@ import { html } from '../html.js';
 import { PAGE_PARAMETERS, all, go, link } from '../router.js';
 import { TraitInput, namesIn } from '../trait_input.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
-import { ROWS, store, stored } from '../stored.js';
+import { COLUMNS as STORED, ROWS, SIZE, store, stored } from '../stored.js';
 import { Busy, Command, Confirm, Empty, NodeLink, Problem, State, Time, Traits } from '../widgets.js';
 import { Bulk } from './bulk.js';
 import { NoNodes } from './examples.js';
 import { Facets, MAX_VALUES } from './facets.js';
 import { COLUMNS, FIELDS, FLAGS, TRAIT_FILTERS, changed, chips, filtersOf, options, requestFilters, withTrait } from './filters.js';
-import { NodePager, SIZE, SIZES, orderOf, otherPages, pageOf, sizeOf } from './node_pages.js';
+import { NodePager, SIZES, orderOf, otherPages, pageOf, sizeOf } from './node_pages.js';
+import { ONE_OF } from './why.js';
 
 const DEFAULT = ['name', 'provision_state', 'resource_class', 'power_state', 'maintenance', 'traits'];
-/** The name of the columns that the browser remembers. */
-const STORED = 'columns';
 /** The most nodes that a tab downloads: the browser holds the file until it is saved. */
 const MAX_DOWNLOAD = 100000;
 const MIRRORS = '/v1/mirrors';
@@ -39,7 +38,7 @@ export function Nodes({ parameters }) {
   const [turn, setTurn] = useState(0);
   const retry = () => {
     [state, facets].forEach((each) => each.reload());
-    setTurn(turn + 1);
+    setTurn((old) => old + 1);
   };
   const [chosen, setChosen] = useState(new Set());
   useEffect(() => setChosen(new Set()), [query(filters)]);
@@ -182,7 +181,7 @@ function Columns({ columns, parameters }) {
   };
   const forget = () => {
     [STORED, SIZE].forEach((name) => store(name, null));
-    go(['nodes'], { ...all(parameters), columns: DEFAULT.join(','), limit: '' }, { replace: true });
+    go(['nodes'], changed(parameters, { columns: DEFAULT.join(','), limit: '' }), { replace: true });
   };
   const resize = ({ target }) => {
     store(SIZE, target.value);
@@ -317,9 +316,13 @@ function Cell({ node, name, parameters }) {
 
 /** Return the question that the filters ask, as parameters of the view "why". */
 function question(parameters) {
-  const names = { traits: 'required', 'traits-any': 'one_of', 'not-traits-any': 'forbidden', resource_class: 'resource_class' };
-  const same = Object.fromEntries(requestFilters().map((name) => [name, name]));
-  return Object.fromEntries(Object.entries({ ...same, ...names }).map(([from, to]) => [to, parameters.get(from)]));
+  const joined = (name) => parameters.getAll(name).join(',');
+  return {
+    ...Object.fromEntries(['resource_class', ...requestFilters()].map((name) => [name, parameters.get(name)])),
+    required: joined('traits'),
+    forbidden: joined('not-traits-any'),
+    ...Object.fromEntries(parameters.getAll('traits-any').slice(0, ONE_OF.length).map((names, index) => [ONE_OF[index], names])),
+  };
 }
 
 function None({ parameters, reasons, onCreate }) {

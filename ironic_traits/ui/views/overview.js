@@ -149,9 +149,8 @@ function Failures({ failures, said }) {
   const entries = failures.data?.history ?? [];
   const hour = entries.filter(({ created_at: at }) => Date.now() - Date.parse(at) < HOUR).length;
   const many = (count) => `${number(count)}${failures.data?.next && count === entries.length ? ' or more' : ''}`;
-  const all = link(['changes'], { severity: 'ERROR' });
-  return html`<${Card} title="Failures" actions=${html`<a href=${all}>All failures</a>`}>
-    ${failures.data && html`<p>Last hour: <a href=${all}><b>${many(hour)}</b></a>, last day: <a href=${all}><b>${many(entries.length)}</b></a></p>`}
+  return html`<${Card} title="Failures" actions=${html`<a href=${link(['changes'], { severity: 'ERROR' })}>All failures</a>`}>
+    ${failures.data && html`<p>Last hour: <b>${many(hour)}</b>, last day: <b>${many(entries.length)}</b></p>`}
     <${Entries} state=${failures} said=${said} />
   <//>`;
 }
@@ -175,7 +174,7 @@ function Entries({ state, said, none = '' }) {
 function Workers({ turn, said }) {
   const state = useData(isOperator() ? 'conductors' : null, (signal) => get('/v1/conductors', { signal }), turn);
   const { data, error } = state;
-  if ((!data && !error) || HIDDEN.includes(error?.status)) return null;
+  if ((!data && (!error || error.message === said)) || HIDDEN.includes(error?.status)) return null;
   return html`<${Card} title="Workers">
     <${Wrong} state=${state} said=${said} />
     ${data?.conductors.length === 0 && html`<p class="note warn">There is no worker: nothing executes the verbs.</p>`}

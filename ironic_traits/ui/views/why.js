@@ -17,7 +17,7 @@ import { MATCHES, Matches, NearMisses, Relaxations, Relaxed, limitsOf } from './
 import { Groups, Policies, TOPOLOGY_FIELDS, TopologyFields, topologyOf, topologyOptions } from './why_topology.js';
 
 /** The fields of the form, as they are in the URL. */
-const ONE_OF = ['one_of', 'one_of_2', 'one_of_3', 'one_of_4'];
+export const ONE_OF = ['one_of', 'one_of_2', 'one_of_3', 'one_of_4'];
 const FIELDS = ['flavor', 'flavor_name', 'image', 'image_name', 'required', ...ONE_OF, 'forbidden', 'resource_class', ...TOPOLOGY_FIELDS];
 const UUID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
 const EXAMPLE = `{

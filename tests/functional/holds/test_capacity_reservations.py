@@ -339,9 +339,10 @@ def test_a_consumer_names_a_capacity_reservation(client):
     assert claim(client, 1, nodes[0], 'x').status_int == 204
     assert claim(client, 2, nodes[1], 'project-a').status_int == 204
     for _ in range(2):
-        refused = take(client, 1, capacity_reservation='a')
-        assert (refused.status_int, refused.json['code']) == (409, 'baremetal.instance.on_node')
-        assert f'{nodes[0]}, which does not count for the capacity reservation' in refused.text
+        for request in ({}, {'node_uuid': nodes[:1]}, {'node_uuid': nodes}):
+            refused = take(client, 1, capacity_reservation='a', **request)
+            assert (refused.status_int, refused.json['code']) == (409, 'baremetal.instance.on_node')
+            assert f'{nodes[0]}, which does not count for the capacity reservation' in refused.text
     for status in (201, 200):
         held = take(client, 2, capacity_reservation='a')
         assert (held.status_int, held.json['reservation']['node_uuid']) == (status, nodes[1])
