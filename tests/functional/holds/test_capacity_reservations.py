@@ -276,6 +276,22 @@ def test_who_may_name_it(database_url):
         assert statuses.keys() == {201, 403, 404}
 
 
+def test_a_node_that_the_consumer_may_not_see(database_url):
+    """A refusal does not name it."""
+    with make_app(database_url) as free, make_app(database_url, api__auth_strategy='noauth2') as app:
+        client = AsSystemAdmin(app)
+        of_alpha(client)
+        other = golden(client)
+        body = {'name': 'a', 'project': 'alpha', 'count': 1, 'resource_class': 'gold'}
+        assert client.ask('POST', CAPACITY, body).status_int == 201
+        assert claim(Client(free), 1, other, 'x').status_int == 204
+        for persona, code in (('owner_member', 'unavailable'), ('system_admin', 'on_node')):
+            body = {'instance_uuid': instance(1), 'capacity_reservation': 'a'}
+            refused = client.ask('POST', PATH, body, headers=personas.headers(persona))
+            assert (refused.status_int, refused.json['code']) == (409, f'baremetal.instance.{code}')
+            assert (other in refused.text) is (persona == 'system_admin')
+
+
 def test_an_exclusive_trait(app, client):
     """Who has promised nodes with it, has asked for it, so a request that names only the promise gets one."""
     plain, special = golden(client), golden(client)
