@@ -169,8 +169,9 @@ function askBeforeLeaving() {
   const leaves = ({ path }) => path.join('/') !== 'nodes';
   const ask = (event) => {
     const target = event.type === 'click' && event.target.closest('a[href^="#"]');
-    isAsked = Boolean(target) && leaves(place(target)) && confirm(QUESTION);
-    if (event.type !== 'click' || (target && leaves(place(target)) && !isAsked)) event.preventDefault();
+    const isLeaving = event.type === 'beforeunload' || (target && leaves(place(target)));
+    isAsked = Boolean(target) && isLeaving && confirm(QUESTION);
+    if (isLeaving && !isAsked) event.preventDefault();
   };
   const each = (change) => ['click', 'beforeunload'].forEach((name) => change(name, ask, true));
   each(addEventListener);
