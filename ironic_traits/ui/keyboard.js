@@ -14,12 +14,17 @@ const KEYS = [
 /** Where the browser remembers that the keys are off. */
 const OFF = 'keys-off';
 
-/** Go to the link of the next row of the first table, or with -1 to that of the row before. */
+/** What counts as a row: those of tables and charts, tiles, and the entries of lists. */
+const ROWS = 'main tbody tr, main [role="row"], main .tile, main :is(.waiting, .entries, .timeline) > li';
+
+/** Go to the link of the next row that is shown, or with -1 to that of the row before. */
 function goToRow(step) {
-  const rows = [...document.querySelectorAll('main tbody tr')].filter((row) => row.querySelector('a'));
+  const linkOf = (/** @type {Element} */ row) => /** @type {HTMLElement | null} */ (row.querySelector(':not(th) > a'));
+  // A row of a chart has no box of its own.
+  const rows = [...document.querySelectorAll(ROWS)].filter((row) => linkOf(row)?.getClientRects().length);
   const present = rows.findIndex((row) => row.contains(document.activeElement));
   const next = present < 0 ? 0 : Math.min(Math.max(present + step, 0), rows.length - 1);
-  rows[next]?.querySelector('a')?.focus();
+  if (rows[next]) linkOf(rows[next])?.focus();
 }
 
 function goToSearch() {

@@ -1,5 +1,6 @@
 """The keys of the web page, in a real browser."""
 
+import pytest
 from playwright.sync_api import expect
 
 
@@ -25,6 +26,21 @@ def test_rows_and_the_search(tab):
     assert focused(page) == names[names.index('rack1-3') + 1]
     page.keyboard.press('Enter')
     expect(page.get_by_role('heading', level=1)).to_have_text('rack1-4')
+
+
+@pytest.mark.parametrize('place', ['overview', 'racks', 'capacity', 'changes', 'reservations'])
+def test_rows_of_other_views(tab, place):
+    page = tab.open(f'#/{place}')
+    expect(page.locator('main :is(.chart, .tiles, tbody) a').first).to_be_visible()
+    expect(page.locator('main .busy')).to_have_count(0)
+    page.keyboard.press('j')
+    first = page.evaluate('document.activeElement.href')
+    assert '#/' in first
+    assert page.evaluate('document.querySelector("main").contains(document.activeElement)')
+    page.keyboard.press('j')
+    assert page.evaluate('document.activeElement.href') != first
+    page.keyboard.press('k')
+    assert page.evaluate('document.activeElement.href') == first
 
 
 def test_the_list_of_keys(tab):
