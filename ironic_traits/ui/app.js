@@ -4,7 +4,7 @@ import { useData } from './data.js';
 import { html } from './html.js';
 import { Keyboard } from './keyboard.js';
 import { Login, endSession } from './login.js';
-import { AGAIN, PAGE_PARAMETERS, usePlace, link } from './router.js';
+import { AGAIN, PAGE_PARAMETERS, link, usePlace, useTitle } from './router.js';
 import { SavedViews } from './saved.js';
 import { ROWS, store, stored } from './stored.js';
 import { render } from './vendor/preact.js';
@@ -76,8 +76,8 @@ function Shell({ strategy }) {
   const main = useRef(null);
   const title = path[1] ?? label;
   const shown = useRef(title);
+  useTitle(title);
   useEffect(() => {
-    document.title = `${title} – ironic-traits`;
     // A new view takes the focus, so that a screen reader begins to read it.
     if (shown.current !== title) {
       // The focus alone would scroll the title below the header.

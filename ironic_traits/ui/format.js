@@ -10,6 +10,7 @@ const UNITS = [
   ['minute', 60],
   ['second', 1],
 ];
+const HOUR = 3600000;
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const ABSOLUTE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const NUMBER = new Intl.NumberFormat('en');
@@ -23,6 +24,15 @@ export function relative(at) {
   const seconds = (Date.parse(at) - Date.now()) / 1000;
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? UNITS[UNITS.length - 1];
   return RELATIVE.format(Math.trunc(seconds / size), unit);
+}
+
+/**
+ * Return the time some hours ago.
+ *
+ * @param {number} hours
+ */
+export function hoursAgo(hours) {
+  return new Date(Date.now() - hours * HOUR).toISOString();
 }
 
 /**

@@ -37,6 +37,15 @@ export function fieldsOf(form, names) {
   return Object.fromEntries(names.map((name) => [name, String(values.get(name) ?? '').trim() || null]));
 }
 
+/**
+ * Return the names of traits in a text, in capitals.
+ *
+ * @param {string} text
+ */
+export function namesIn(text) {
+  return text.toUpperCase().split(/[\s,]+/).filter(Boolean);
+}
+
 /** A sentence for people about what is wrong with a field. */
 export class FieldError extends Error {
   /**
@@ -48,6 +57,20 @@ export class FieldError extends Error {
     super(message, { cause });
     this.field = field;
   }
+}
+
+/**
+ * Return an error of the service as one of the field with the trait that its message names; null if there is none.
+ *
+ * @param {any} error an ApiError, or none.
+ * @param {string[]} fields names of fields with traits.
+ * @param {URLSearchParams} parameters their values.
+ */
+export function atTrait(error, fields, parameters) {
+  if (error?.status !== 400) return null;
+  const isNamed = (/** @type {string} */ name) => error.message.includes(name);
+  const field = fields.find((each) => namesIn(parameters.get(each) ?? '').some(isNamed));
+  return field ? new FieldError(field, error.message, error) : null;
 }
 
 /**

@@ -1,7 +1,7 @@
 // The state of the page is in the fragment of its URL: #/VIEW/…?PARAMETERS. So a link shows the same, and no server
 // gets to see it.
 import { query } from './api.js';
-import { useLayoutEffect, useRef, useState } from './vendor/hooks.js';
+import { useEffect, useLayoutEffect, useRef, useState } from './vendor/hooks.js';
 
 /** @import { Values } from './api.js' */
 
@@ -84,6 +84,17 @@ export function usePlace() {
   }, []);
   if (current.path.length === 1) visited[current.path[0]] = current.hash;
   return current;
+}
+
+/**
+ * Show a title in the tab of the browser.
+ *
+ * @param {string | null | undefined} title none leaves the present one.
+ */
+export function useTitle(title) {
+  useEffect(() => {
+    if (title) document.title = `${title} – ironic-traits`;
+  }, [title]);
 }
 
 /**

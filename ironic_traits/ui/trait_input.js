@@ -2,6 +2,7 @@
 import { get, session } from './api.js';
 import { useData } from './data.js';
 import { plural } from './format.js';
+import { namesIn } from './forms.js';
 import { html } from './html.js';
 import { useId, useRef, useState } from './vendor/hooks.js';
 
@@ -22,11 +23,6 @@ function catalogue() {
     latest.traits.catch(() => (latest = null));
   }
   return latest.traits;
-}
-
-/** Return the names in a text, in capitals. */
-export function namesIn(text) {
-  return text.toUpperCase().split(/[\s,]+/).filter(Boolean);
 }
 
 /** Return the traits whose names contain a part: those that begin with it first, then those that most nodes have. */

@@ -1,5 +1,6 @@
 // Small parts that several views use.
-import { useEffect, useId, useRef, useState } from './vendor/hooks.js';
+import { useContext, useEffect, useId, useRef, useState } from './vendor/hooks.js';
+import { createContext } from './vendor/preact.js';
 import { local, number, relative, utc } from './format.js';
 import { html } from './html.js';
 import { link } from './router.js';
@@ -19,9 +20,19 @@ export function Time({ at, ago = false, both = false }) {
   return html`<time datetime=${at} title=${utc(at)}>${local(at)}${both && html`<span class="ago">${relative(at)}</span>`}</time>`;
 }
 
-/** What went wrong, and what to do about it; at: the time of the data that are shown all the same, if there are any. */
-export function Problem({ error, retry, at, first = '' }) {
-  if (!error) return null;
+/** The message of the problem of a whole view: its parts do not repeat it. */
+export const Outage = createContext(/** @type {string | undefined} */ (undefined));
+
+/**
+ * What went wrong, and what to do about it.
+ *
+ * @param {any} properties retry: the function that loads again; without it, the error is that of an action. at: the time
+ * of the data that are shown all the same, if there are any. ways: {status: [label, link]}, another way out, or none.
+ */
+export function Problem({ error, retry, at, ways }) {
+  const outage = useContext(Outage);
+  if (!error || (retry && error.message === outage)) return null;
+  const [label, target] = ways?.[error.status] ?? [];
   const advice = {
     403: 'Your role does not allow this. Ask an operator for access, or log in with another project.',
     404: 'It may have been deleted, or your project may not see it.',
@@ -34,7 +45,7 @@ export function Problem({ error, retry, at, first = '' }) {
     ${advice && html`<p>${advice}</p>`}
     ${at && html`<p>What you see is from <${Age} at=${at} />.</p>`}
     ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
-    ${first && error.status === 404 && html`<a class="button" href=${first}>First page</a>`}
+    ${target && html`<a class="button" href=${target}>${label}</a>`}
   </div>`;
 }
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import './browser.js';
 
-const { completions, namesIn } = await import('../../ironic_traits/ui/trait_input.js');
+const { namesIn } = await import('../../ironic_traits/ui/forms.js');
+const { completions } = await import('../../ironic_traits/ui/trait_input.js');
 
 test('names in a text', () => {
   assert.deepEqual(namesIn(' custom_a,CUSTOM_B\n\tcustom_c, '), ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C']);

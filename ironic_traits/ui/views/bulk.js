@@ -2,9 +2,10 @@
 import { nextPath, pages, query, request } from '../api.js';
 import { useAction, useCancel } from '../data.js';
 import { ListFile, number, plural } from '../format.js';
+import { namesIn } from '../forms.js';
 import { html } from '../html.js';
 import { guard, place } from '../router.js';
-import { TraitInput, namesIn } from '../trait_input.js';
+import { TraitInput } from '../trait_input.js';
 import { useEffect, useState } from '../vendor/hooks.js';
 import { Card, NodeLink, Problem } from '../widgets.js';
 

@@ -2,14 +2,13 @@
 import { get, request } from '../api.js';
 import { useData } from '../data.js';
 import { curl, number, plural } from '../format.js';
-import { FieldError, fieldsOf, inField, useFields } from '../forms.js';
+import { FieldError, atTrait, fieldsOf, inField, namesIn, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
-import { TraitInput, namesIn } from '../trait_input.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy, Card, Command, Empty, Problem, Time } from '../widgets.js';
 import { Drift, Exclusive, Firmware } from './drift.js';
-import { NovaFlavor, Wrong, marks } from './fields.js';
+import { NovaFlavor, TraitField, Wrong, marks } from './fields.js';
 import { withoutField } from './filters.js';
 import { listOf } from './requests.js';
 
@@ -70,13 +69,14 @@ export function Capacity({ parameters }) {
     if (!all.length) return { flavors: [], warnings: [], body, isByClass: !flavors };
     return { ...(await request('POST', '/v1/capacity', body, { signal })), body, isCut: all.length > body.flavors.length, isByClass: !flavors };
   }, turn);
+  const misnamed = atTrait(state.error, ['gains', 'loses'], parameters);
   return html`
     <div class="title"><h1>Capacity</h1><span class="muted">${flavors || nova ? 'by flavor' : 'by resource class'}</span></div>
     <div class="columns why">
-      <${Form} parameters=${parameters} wrong=${wrong} />
+      <${Form} parameters=${parameters} wrong=${wrong ?? misnamed} />
       <div class="stack">
         <section class="card" aria-label="Capacity">
-          <${Problem} error=${state.error} retry=${state.reload} at=${state.at} />
+          <${Problem} error=${misnamed ? null : state.error} retry=${state.reload} at=${state.at} />
           ${!state.data && state.loading && html`<${Busy}>Counting …<//>`}
           ${state.data && html`<${Result} ...${state.data} loading=${state.loading} />`}
         </section>
@@ -138,8 +138,8 @@ function Form({ parameters, wrong }) {
     <label>Split by <select name="by"><option value="">nothing</option>${GROUPS.map((each) => html`<option value=${each}>${each}</option>`)}</select></label>
     <h2>What if</h2>
     <label>these nodes did not exist <input name="without" placeholder="names or uuids" /></label>
-    <${TraitInput} label="nodes had these traits" name="gains" />
-    <${TraitInput} label="and not these" name="loses" />
+    <${TraitField} label="nodes had these traits" name="gains" error=${wrong} />
+    <${TraitField} label="and not these" name="loses" error=${wrong} />
     <label>on these nodes <input name="nodes" placeholder="names or uuids; empty: all nodes" /></label>
     <div class="buttons"><a class="button" href="#/capacity">Reset</a><button type="submit" class="primary">Count</button></div>
   </form>`;

@@ -1,7 +1,7 @@
 // The last history entries of all nodes.
 import { get, query } from '../api.js';
 import { useData } from '../data.js';
-import { curl } from '../format.js';
+import { curl, hoursAgo } from '../format.js';
 import { fieldsOf, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
@@ -11,17 +11,23 @@ import { What } from './node_timeline.js';
 
 const TYPES = ['provisioning', 'power', 'maintenance', 'reservation', 'node', 'trait', 'inspection'];
 const FILTERS = ['event_type', 'severity', 'node', 'trait', 'source'];
+/** The fields of the form, as they are in the URL. */
+const FIELDS = [...FILTERS, 'hours'];
+/** The choice of times from which on entries are listed: {hours until now: label}. */
+const PERIODS = { 1: 'last hour', 24: 'last day', 168: 'last week' };
 const SIZE = 50;
 /** Milliseconds between two looks at what is new. */
 const PAUSE = 5000;
 
 export function Changes({ parameters }) {
   const [following, setFollowing] = useState(false);
+  const hours = Number(parameters.get('hours')) > 0 ? parameters.get('hours') : null;
   const filters = Object.fromEntries(FILTERS.map((name) => [name, parameters.get(name)]));
+  const present = { ...filters, hours };
   const marker = parameters.get('marker');
-  const path = `/v1/history${query({ ...filters, sort_dir: 'desc', limit: SIZE, marker })}`;
-  const { data, at, error, loading, isStale, reload } = useData(path, (signal) => get(path, { signal }));
-  const form = useFields(FILTERS, parameters);
+  const path = (paging = {}) => `/v1/history${query({ ...filters, since: hours && hoursAgo(Number(hours)), sort_dir: 'desc', ...paging })}`;
+  const { data, at, error, loading, isStale, reload } = useData(query({ ...present, marker }), (signal) => get(path({ limit: SIZE, marker }), { signal }));
+  const form = useFields(FIELDS, parameters);
   useEffect(() => {
     // The next look begins after the response to the last one, however long that takes.
     if (!following || loading) return undefined;
@@ -30,7 +36,7 @@ export function Changes({ parameters }) {
   }, [following, loading]);
   const search = (event) => {
     event.preventDefault();
-    const { trait, ...others } = fieldsOf(event.target, FILTERS);
+    const { trait, ...others } = fieldsOf(event.target, FIELDS);
     go(['changes'], { ...others, trait: trait?.toUpperCase() });
   };
   return html`
@@ -41,15 +47,18 @@ export function Changes({ parameters }) {
           <option value="">all</option>${TYPES.map((type) => html`<option value=${type}>${type}</option>`)}
         </select></label>
         <label>Result <select name="severity"><option value="">all</option><option value="ERROR">failures</option></select></label>
+        <label>When <select name="hours">
+          <option value="">at any time</option>${Object.entries({ ...PERIODS, ...(hours && { [hours]: PERIODS[hours] ?? `last ${hours} hours` }) }).map(([value, label]) => html`<option value=${value}>${label}</option>`)}
+        </select></label>
         <label>Node <input name="node" placeholder="name or uuid" /></label>
         <label>Trait <input name="trait" class="mono" /></label>
         <label>Source <input name="source" placeholder="operator, rules, …" /></label>
         <button type="submit">Filter</button>
         <label class="check"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.target.checked)} /> Reload every 5 seconds</label>
       </form>
-      <${Problem} error=${error} retry=${reload} at=${at} first=${marker && link(['changes'], filters)} />
+      <${Problem} error=${error} retry=${reload} at=${at} ways=${marker && { 404: ['First page', link(['changes'], present)] }} />
       ${!data && loading && html`<${Busy} />`}
-      ${data && !data.history.length && html`<${None} isFiltered=${FILTERS.some((name) => filters[name])} />`}
+      ${data && !data.history.length && html`<${None} isFiltered=${Object.values(present).some(Boolean)} />`}
       ${data?.history.length > 0 &&
       html`<div class="scroll ${isStale ? 'stale' : ''}" tabindex="0" role="region" aria-label="Table of changes"><table>
         <thead><tr><th scope="col">When</th><th scope="col">Node</th><th scope="col">Kind</th><th scope="col">What</th><th scope="col">Who</th></tr></thead>
@@ -64,8 +73,8 @@ export function Changes({ parameters }) {
           </tr>`,
         )}</tbody>
       </table></div>
-      <${Pager} path=${['changes']} parameters=${{ ...filters, marker }} next=${data.next} isStale=${isStale} />`}
-      <details class="commands"><summary>The same with a command</summary><${Command} label="curl">${curl(`/v1/history${query({ ...filters, sort_dir: 'desc' })}`)}<//></details>
+      <${Pager} path=${['changes']} parameters=${{ ...present, marker }} next=${data.next} isStale=${isStale} />`}
+      <details class="commands"><summary>The same with a command</summary><${Command} label="curl">${curl(path())}<//></details>
     </section>`;
 }
 

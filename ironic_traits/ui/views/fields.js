@@ -3,6 +3,7 @@ import { get, request } from '../api.js';
 import { useData } from '../data.js';
 import { number, plural } from '../format.js';
 import { html } from '../html.js';
+import { TraitInput } from '../trait_input.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy } from '../widgets.js';
 
@@ -34,6 +35,12 @@ export function NovaFlavor({ label, ...attributes }) {
     ${isUsed && loading && !data && html`<${Busy}>Reading the flavors of nova …<//>`}
     ${error && html`<p class="note warn" role="status">There is no list of flavors: ${error.message}</p>`}
     ${data && !data.flavors.length && html`<p class="note warn" role="status">nova has no flavor for nodes that you may see.</p>`}`;
+}
+
+/** A field for names of traits that may be wrong; error: a FieldError, or none. */
+export function TraitField({ name, error, ...attributes }) {
+  return html`<${TraitInput} name=${name} ...${attributes} ...${marks(error, name)} />
+    <${Wrong} error=${error} field=${name} />`;
 }
 
 /** Return the attributes of a field that may be wrong; help: the id of its help. */

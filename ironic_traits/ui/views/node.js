@@ -3,8 +3,8 @@ import { get, query } from '../api.js';
 import { useData } from '../data.js';
 import { curl, text } from '../format.js';
 import { html } from '../html.js';
-import { link, placeOf } from '../router.js';
-import { Busy, Card, Command, Problem, State, Time } from '../widgets.js';
+import { link, placeOf, useTitle } from '../router.js';
+import { Busy, Card, Command, Outage, Problem, State, Time } from '../widgets.js';
 import { Hardware } from './node_hardware.js';
 import { Reservation } from './node_reservation.js';
 import { States } from './node_states.js';
@@ -18,6 +18,7 @@ const ELSEWHERE = ['traits', 'trait_sources', 'links', 'ports', 'portgroups', 'v
 export function Node({ ident, parameters }) {
   const path = `/v1/nodes/${encodeURIComponent(ident)}`;
   const node = useData(path, (signal) => get(path, { signal }));
+  useTitle(node.data?.name);
   // A reload that fails in any other way leaves what is shown, and the draft of an edit.
   if (!node.data || node.error?.status === 404) {
     return html`<div class="title"><h1>${ident}</h1><a href=${placeOf('nodes')}>All nodes</a></div>
@@ -39,7 +40,7 @@ export function Node({ ident, parameters }) {
     <${Facts} node=${data} />
     ${data.description && html`<p>${data.description}</p>`}
     <${Problem} error=${node.error} retry=${node.reload} at=${node.at} />
-    <div class="columns">
+    <${Outage.Provider} value=${node.error?.message}><div class="columns">
       <div class="stack">
         <${TraitsOf} node=${data} at=${parameters.get('at')} turn=${turn} onChange=${node.reload} />
         <${Timeline} node=${data} at=${parameters.get('at')} turn=${turn} />
@@ -55,7 +56,7 @@ export function Node({ ident, parameters }) {
           <${Command} label="baremetal">baremetal node show ${data.uuid}<//>
         <//>
       </div>
-    </div>`;
+    </div><//>`;
 }
 
 /** What one asks first about a node. A value links to the nodes that have it, too. */

@@ -2,9 +2,10 @@
 import { get, query, request } from '../api.js';
 import { useAction, useData } from '../data.js';
 import { local, plural, relative } from '../format.js';
+import { namesIn } from '../forms.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
-import { TraitInput, namesIn } from '../trait_input.js';
+import { TraitInput } from '../trait_input.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy, Card, Problem, Time, Trait } from '../widgets.js';
 
@@ -12,18 +13,21 @@ export function TraitsOf({ node, at, turn, onChange }) {
   const [editing, setEditing] = useState(false);
   const path = `/v1/nodes/${node.uuid}/traits`;
   const now = useData(path, (signal) => get(`${path}?detail=true`, { signal }), turn);
-  if (at) return html`<${Past} key=${at} node=${node} at=${at} now=${now.data?.traits.map((each) => each.trait)} />`;
   const done = () => {
     setEditing(false);
     onChange();
   };
   const edit = html`<button type="button" onClick=${() => setEditing(true)}>Edit</button>`;
-  return html`<${Card} title="Traits" actions=${now.data && !editing && edit}>
-    <${Problem} error=${now.error} retry=${now.reload} at=${now.at} />
-    ${!now.data && now.loading && html`<${Busy} />`}
-    ${now.data && editing && html`<${Edit} node=${node} names=${now.data.traits.map((each) => each.trait)} onRefusal=${now.reload} onDone=${done} onCancel=${() => setEditing(false)} />`}
-    ${now.data && !editing && html`<${Sources} ...${now.data} />`}
-  <//>`;
+  // It stays while other traits are shown: it may have a draft.
+  return html`${at && html`<${Past} key=${at} node=${node} at=${at} now=${now.data?.traits.map((each) => each.trait)} />`}
+    <div hidden=${Boolean(at)}>
+      <${Card} title="Traits" actions=${now.data && !editing && edit}>
+        <${Problem} error=${now.error} retry=${now.reload} at=${now.at} />
+        ${!now.data && now.loading && html`<${Busy} />`}
+        ${now.data && editing && html`<${Edit} node=${node} names=${now.data.traits.map((each) => each.trait)} onRefusal=${now.reload} onDone=${done} onCancel=${() => setEditing(false)} />`}
+        ${now.data && !editing && html`<${Sources} ...${now.data} />`}
+      <//>
+    </div>`;
 }
 
 function Sources({ traits, vetoes }) {

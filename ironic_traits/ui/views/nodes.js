@@ -2,9 +2,10 @@
 import { TooMany, get, isOperator, pages, query, request, warnings } from '../api.js';
 import { useAction, useCancel, useData } from '../data.js';
 import { ListFile, curl, number, plural, quote, text } from '../format.js';
+import { namesIn } from '../forms.js';
 import { html } from '../html.js';
 import { PAGE_PARAMETERS, all, go, link } from '../router.js';
-import { TraitInput, namesIn } from '../trait_input.js';
+import { TraitInput } from '../trait_input.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { COLUMNS as STORED, ROWS, SIZE, store, stored } from '../stored.js';
 import { Busy, Command, Confirm, Empty, NodeLink, Problem, State, Time, Traits } from '../widgets.js';
@@ -74,7 +75,7 @@ export function Nodes({ parameters }) {
         </div>
         ${bulk && html`<${Bulk} ...${bulk} present=${filters} onDone=${retry} onClose=${() => setBulk(null)} />`}
         <${Chips} parameters=${parameters} />
-        <${Problem} error=${state.error} retry=${retry} at=${state.at} first=${PAGE_PARAMETERS.some((name) => parameters.get(name)) && link(['nodes'], changed(parameters, {}))} />
+        <${Problem} error=${state.error} retry=${retry} at=${state.at} ways=${{ 400: ['All nodes', '#/nodes'], ...(PAGE_PARAMETERS.some((name) => parameters.get(name)) && { 404: ['First page', link(['nodes'], changed(parameters, {}))] }) }} />
         ${!state.data && state.loading && html`<${Busy} />`}
         ${state.data && html`<${Table} ...${{ list: state.data, columns, parameters, loading: state.loading, chosen, onChoose: setChosen, onCreate: retry }} />`}
         ${state.data && html`<${NodePager} parameters=${parameters} list=${state.data} total=${total} isStale=${state.isStale} />`}

@@ -1,11 +1,11 @@
 // How the fleet is: what waits for a person, the nodes by state and class, and what has happened.
 import { get, isOperator, query } from '../api.js';
 import { useData } from '../data.js';
-import { number, plural } from '../format.js';
+import { hoursAgo, number, plural } from '../format.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
-import { useEffect, useState } from '../vendor/hooks.js';
-import { Bar, Busy, Card, NodeLink, Problem, State, Time, kindOf } from '../widgets.js';
+import { useContext, useEffect, useState } from '../vendor/hooks.js';
+import { Bar, Busy, Card, NodeLink, Outage, Problem, State, Time, kindOf } from '../widgets.js';
 import { Available } from './available.js';
 import { Bars, MAX_CLASSES, classes } from './capacity.js';
 import { NoNodes } from './examples.js';
@@ -13,7 +13,6 @@ import { What } from './node_timeline.js';
 
 /** Milliseconds between two readings, while the tab is visible. */
 const PAUSE = 30000;
-const HOUR = 3600000;
 /** The most failures that are counted. */
 const MAX_FAILURES = 100;
 /** How many entries are shown, and how many traits of each. */
@@ -29,16 +28,15 @@ export function Overview() {
   const failures = useData('failures', (signal) => get(recent(24, { severity: 'ERROR', limit: MAX_FAILURES }), { signal }), turn);
   const changes = useData('changes', (signal) => get(recent(1, { limit: SHOWN }), { signal }), turn);
   const nodes = facets.data?.nodes;
-  const said = facets.error?.message;
   if (nodes === 0) return html`<${Title} nodes=${0} /><section class="card"><${NoNodes} onCreate=${facets.reload} /></section>`;
   return html`
     <${Title} nodes=${nodes} />
     <${Problem} error=${facets.error} retry=${again} at=${facets.at} />
-    <div class="columns">
+    <${Outage.Provider} value=${facets.error?.message}><div class="columns">
       <div class="stack">
-        <${Waiting} ...${{ facets, capacity, turn, said }} />
+        <${Waiting} ...${{ facets, capacity, turn }} />
         <${Card} title="Nodes by class">
-          <${Wrong} state=${capacity} said=${said} />
+          <${Problem} error=${capacity.error} retry=${capacity.reload} at=${capacity.at} />
           ${capacity.data ? html`<${Bars} flavors=${capacity.data.slice(0, MAX_CLASSES)} areClasses /><${More} number=${capacity.data.length - MAX_CLASSES} />` : !capacity.error && html`<${Busy}>Counting …<//>`}
         <//>
         <${Card} title="Nodes by state">
@@ -47,18 +45,13 @@ export function Overview() {
         <${Available} />
       </div>
       <div class="stack">
-        <${Failures} failures=${failures} said=${said} />
+        <${Failures} failures=${failures} />
         <${Card} title="Changes of the last hour" actions=${html`<a href="#/changes">All changes</a>`}>
-          <${Entries} state=${changes} said=${said} none="Nothing has changed." />
+          <${Entries} state=${changes} none="Nothing has changed." />
         <//>
-        <${Workers} turn=${turn} said=${said} />
+        <${Workers} turn=${turn} />
       </div>
-    </div>`;
-}
-
-/** What went wrong with a part of the view, unless the view has said the same; said: its message. */
-function Wrong({ state, said }) {
-  return state.error && state.error.message !== said && html`<${Problem} error=${state.error} retry=${state.reload} at=${state.at} />`;
+    </div><//>`;
 }
 
 /** How many classes are not shown, if there are any. */
@@ -87,7 +80,7 @@ function useTurns() {
 
 /** Return the path of the history of the last hours, the newest entry first. */
 function recent(hours, parameters) {
-  return `/v1/history${query({ since: new Date(Date.now() - hours * HOUR).toISOString(), sort_dir: 'desc', ...parameters })}`;
+  return `/v1/history${query({ since: hoursAgo(hours), sort_dir: 'desc', ...parameters })}`;
 }
 
 function Title({ nodes }) {
@@ -95,7 +88,7 @@ function Title({ nodes }) {
 }
 
 /** What waits for a person: each line leads to what it is about. */
-function Waiting({ facets, capacity, turn, said }) {
+function Waiting({ facets, capacity, turn }) {
   const mirrors = useData(isOperator() ? '/v1/mirrors' : null, (signal) => get('/v1/mirrors', { signal }), turn);
   const promises = useData('promises', (signal) => get('/v1/capacity_reservations', { signal }), turn);
   const known = facets.data?.facets ?? { provision_state: [], maintenance: [] };
@@ -115,7 +108,7 @@ function Waiting({ facets, capacity, turn, said }) {
   ].filter(([count]) => count);
   const isComplete = [facets, capacity, ...others].every(({ data, loading }) => data || !loading);
   return html`<${Card} title="Waits for a person">
-    ${others.map((state) => html`<${Wrong} state=${state} said=${said} />`)}
+    ${others.map((state) => html`<${Problem} error=${state.error} retry=${state.reload} at=${state.at} />`)}
     ${lines.length
       ? html`<ul class="waiting">${lines.map(([count, words, target]) => html`<li><a href=${target}><b>${typeof count === 'number' ? plural(count, 'node') : count}</b> ${words}</a></li>`)}</ul>`
       : !isComplete ? html`<${Busy} />` : [facets, capacity, ...others].every(({ error }) => !error) && html`<p class="muted">Nothing.</p>`}
@@ -145,19 +138,19 @@ function States({ facets }) {
   </div>`;
 }
 
-function Failures({ failures, said }) {
+function Failures({ failures }) {
   const entries = failures.data?.history ?? [];
-  const hour = entries.filter(({ created_at: at }) => Date.now() - Date.parse(at) < HOUR).length;
-  const many = (count) => `${number(count)}${failures.data?.next && count === entries.length ? ' or more' : ''}`;
+  const hour = entries.filter(({ created_at: at }) => Date.parse(at) > Date.parse(hoursAgo(1))).length;
+  const some = (count, hours) => html`<a href=${link(['changes'], { severity: 'ERROR', hours })}><b>${number(count)}</b></a>${failures.data?.next && count === entries.length && ' or more'}`;
   return html`<${Card} title="Failures" actions=${html`<a href=${link(['changes'], { severity: 'ERROR' })}>All failures</a>`}>
-    ${failures.data && html`<p>Last hour: <b>${many(hour)}</b>, last day: <b>${many(entries.length)}</b></p>`}
-    <${Entries} state=${failures} said=${said} />
+    ${failures.data && html`<p>Last hour: ${some(hour, 1)}, last day: ${some(entries.length, 24)}</p>`}
+    <${Entries} state=${failures} />
   <//>`;
 }
 
 /** The first entries of a history. */
-function Entries({ state, said, none = '' }) {
-  const problem = html`<${Wrong} state=${state} said=${said} />`;
+function Entries({ state, none = '' }) {
+  const problem = html`<${Problem} error=${state.error} retry=${state.reload} at=${state.at} />`;
   if (!state.data) return state.error ? problem : html`<${Busy} />`;
   const entries = state.data.history.slice(0, SHOWN);
   return html`${problem}
@@ -171,12 +164,13 @@ function Entries({ state, said, none = '' }) {
 }
 
 /** The hosts with workers. Only users of the system may see them. */
-function Workers({ turn, said }) {
+function Workers({ turn }) {
+  const outage = useContext(Outage);
   const state = useData(isOperator() ? 'conductors' : null, (signal) => get('/v1/conductors', { signal }), turn);
   const { data, error } = state;
-  if ((!data && (!error || error.message === said)) || HIDDEN.includes(error?.status)) return null;
+  if ((!data && (!error || error.message === outage)) || HIDDEN.includes(error?.status)) return null;
   return html`<${Card} title="Workers">
-    <${Wrong} state=${state} said=${said} />
+    <${Problem} error=${state.error} retry=${state.reload} at=${state.at} />
     ${data?.conductors.length === 0 && html`<p class="note warn">There is no worker: nothing executes the verbs.</p>`}
     <ul class="entries">${data?.conductors.map(
       ({ hostname, conductor_group: group, alive }) => html`<li><span class="state ${alive ? 'good' : 'bad'}">${alive ? 'alive' : 'silent'}</span> ${hostname} ${group && html`<span class="muted">group ${group}</span>`}</li>`,

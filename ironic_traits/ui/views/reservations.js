@@ -39,7 +39,7 @@ export function Reservations({ parameters }) {
       </form>
     </div>
     <section class="card" aria-label="Reservations">
-      <${Problem} error=${error} retry=${reload} at=${at} first=${marker && link(['reservations'], { search: sought })} />
+      <${Problem} error=${error} retry=${reload} at=${at} ways=${marker && { 404: ['First page', link(['reservations'], { search: sought })] }} />
       <${Problem} error=${state.error} />
       ${!data && loading && html`<${Busy} />`}
       ${data && !data.reservations.length && html`<${Empty} title=${sought ? 'No reservation matches.' : 'Nothing is reserved.'}>

@@ -2,9 +2,9 @@
 import { get, query, request } from '../api.js';
 import { useAction, useCancel, useData } from '../data.js';
 import { number, plural } from '../format.js';
-import { FieldError } from '../forms.js';
+import { FieldError, namesIn } from '../forms.js';
 import { html } from '../html.js';
-import { TraitInput, namesIn } from '../trait_input.js';
+import { TraitInput } from '../trait_input.js';
 import { useRef, useState } from '../vendor/hooks.js';
 import { Busy, Card, Empty, NodeLink, Pager, Problem, Trait } from '../widgets.js';
 import { Wrong, marks } from './fields.js';

@@ -2,14 +2,13 @@
 import { get, request } from '../api.js';
 import { useAction, useData } from '../data.js';
 import { curl, number, plural, quote } from '../format.js';
-import { FieldError, fieldsOf, inField, useFields } from '../forms.js';
+import { FieldError, atTrait, fieldsOf, inField, namesIn, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go } from '../router.js';
-import { TraitInput, namesIn } from '../trait_input.js';
 import { useRef, useState } from '../vendor/hooks.js';
 import { Bar, Busy, Card, Command, Empty, NodeLink, Problem } from '../widgets.js';
 import { clauseWords, groupWords, verdict } from './clauses.js';
-import { NovaFlavor, ValueOfNodes, Wrong, marks } from './fields.js';
+import { NovaFlavor, TraitField, ValueOfNodes, Wrong, marks } from './fields.js';
 import { COLUMNS, requestFilters } from './filters.js';
 import { randomUuid } from './node_reservation.js';
 import { flavorOf, imageOf } from './requests.js';
@@ -20,6 +19,7 @@ import { Groups, Policies, TOPOLOGY_FIELDS, TopologyFields, topologyOf, topology
 export const ONE_OF = ['one_of', 'one_of_2', 'one_of_3', 'one_of_4'];
 const FIELDS = ['flavor', 'flavor_name', 'image', 'image_name', 'required', ...ONE_OF, 'forbidden', 'resource_class', ...TOPOLOGY_FIELDS];
 const UUID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
+const TRAITS = ['required', ...ONE_OF, 'forbidden'];
 const EXAMPLE = `{
   "resources:CUSTOM_GOLD": "1",
   "trait:HW_CPU_X86_VMX": "required"
@@ -55,14 +55,18 @@ function bodyOf(parameters) {
 }
 
 export function Why({ parameters }) {
-  let body;
-  let wrong = null;
+  /** @type {Record<string, unknown> | null} */
+  let body = null;
+  let wrong = /** @type {FieldError | null} */ (null);
   const isAsked = fields().some((name) => parameters.get(name));
   try {
-    body = isAsked ? bodyOf(parameters) : null;
+    if (isAsked) body = bodyOf(parameters);
   } catch (error) {
     wrong = error;
   }
+  const question = { ...body, explain: true, limit: MATCHES };
+  const state = useData(body && JSON.stringify(question), (signal) => request('POST', '/v1/matches', question, { signal }));
+  wrong ??= atTrait(state.error, TRAITS, parameters);
   return html`
     <div class="title"><h1>Why</h1><span class="muted">which nodes match, and why the others do not</span></div>
     <div class="columns why">
@@ -70,7 +74,7 @@ export function Why({ parameters }) {
       <div class="stack">
         ${!isAsked && html`<section class="card"><${Empty} title="Ask for something.">
           <p>Paste or pick a flavor and an image, or name traits. The answer says how many nodes each of them rules out.</p><//></section>`}
-        ${body && html`<${Answer} key=${JSON.stringify(body)} body=${body} parameters=${parameters} />`}
+        ${body && !wrong && html`<${Answer} key=${JSON.stringify(body)} body=${body} state=${state} parameters=${parameters} />`}
       </div>
     </div>`;
 }
@@ -84,10 +88,10 @@ function Form({ parameters, wrong }) {
   const [groups, setGroups] = useState(1);
   const shown = Math.max(groups, ONE_OF.findLastIndex((name) => parameters.get(name)) + 1);
   return html`<form class="card request" ref=${form} onSubmit=${submit}>
-    <${TraitInput} label="Required traits" name="required" />
-    ${ONE_OF.map((name, place) => html`<div key=${name} hidden=${place >= shown}><${TraitInput} label=${place ? 'And one of these traits' : 'One of these traits'} name=${name} /></div>`)}
+    <${TraitField} label="Required traits" name="required" error=${wrong} />
+    ${ONE_OF.map((name, place) => html`<div key=${name} hidden=${place >= shown}><${TraitField} label=${place ? 'And one of these traits' : 'One of these traits'} name=${name} error=${wrong} /></div>`)}
     ${shown < ONE_OF.length && html`<div><button type="button" class="small" onClick=${() => setGroups(shown + 1)}>Add one of others</button></div>`}
-    <${TraitInput} label="Forbidden traits" name="forbidden" />
+    <${TraitField} label="Forbidden traits" name="forbidden" error=${wrong} />
     <${ValueOfNodes} name="resource_class" label="Resource class" />
     <details open=${requestFilters().some((name) => parameters.get(name))}>
       <summary>Only nodes with …</summary>
@@ -113,11 +117,9 @@ function Form({ parameters, wrong }) {
   </form>`;
 }
 
-function Answer({ body, parameters }) {
+function Answer({ body, state, parameters }) {
   const [hasReserved, setReserved] = useState(false);
-  const question = { ...body, explain: true, limit: MATCHES };
-  const state = useData(JSON.stringify(question), (signal) => request('POST', '/v1/matches', question, { signal }));
-  if (!state.data) {
+  if (!state.data || state.isStale) {
     return html`<section class="card">${state.error ? html`<${Problem} error=${state.error} retry=${state.reload} />` : html`<${Busy}>Comparing all nodes …<//>`}</section>`;
   }
   const { request: requirements, nodes, topology, warnings, explanation } = state.data;

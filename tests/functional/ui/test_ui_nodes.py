@@ -276,6 +276,13 @@ def test_pages(tab):
     expect(page.locator('.commands')).to_contain_text('baremetal node list --fields')
 
 
+def test_an_order_that_does_not_exist(tab):
+    tab.expected = ['400']
+    page = tab.open('#/nodes?sort_key=bogus')
+    page.get_by_role('alert').get_by_role('link', name='All nodes').click()
+    expect(page.locator('tbody tr').first).to_be_visible()
+
+
 @pytest.mark.parametrize(
     ('place', 'first'),
     [

@@ -102,6 +102,36 @@ def test_failures(timed):
     expect(page.get_by_text('No entry matches these filters.')).to_be_visible()
 
 
+@pytest.mark.parametrize(('link', 'label', 'since'), [('1', 'last hour', '11:00'), ('3', 'last day', '12:00')])
+def test_each_number_of_failures_is_a_link_to_them(timed, link, label, since):
+    page = timed.page
+    page.clock.set_fixed_time('2030-01-01T12:00:00Z')
+    times = ('2030-01-01T11:30', '2030-01-01T10:30', '2029-12-31T13:00')
+    entries = [
+        {
+            'uuid': at,
+            'node_uuid': 'n',
+            'node_name': 'n',
+            'created_at': f'{at}:00Z',
+            'event': 'disk',
+            'severity': 'ERROR',
+        }
+        for at in times
+    ]
+    page.route('**/v1/history?*severity=ERROR*', lambda route: route.fulfill(json={'history': entries}))
+    page.route('**/v1/history?*limit=6', lambda route: route.fulfill(json={'history': []}))
+    timed.open('#/overview')
+    numbers = page.get_by_role('region', name='Failures').locator('p').first
+    with page.expect_request('**/v1/history?*limit=50*') as request:
+        numbers.get_by_role('link', name=link, exact=True).click()
+    day = '2030-01-01' if since == '11:00' else '2029-12-31'
+    assert f'since={day}T{since}:00.000Z' in request.value.url
+    assert 'severity=ERROR' in request.value.url
+    expect(page.get_by_label('When').locator('option:checked')).to_have_text(label)
+    page.get_by_role('button', name='Filter').click()
+    expect(page.get_by_label('When').locator('option:checked')).to_have_text(label)
+
+
 def test_a_part_that_fails(tab):
     """The others are shown."""
     tab.expected = ['503']

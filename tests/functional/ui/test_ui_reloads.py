@@ -184,6 +184,40 @@ def test_a_node_stays_when_it_cannot_be_loaded_again(tab, look_around):
     expect(draft).to_have_attribute('aria-pressed', 'true')
 
 
+def test_a_draft_stays_while_the_traits_of_another_time_are_shown(tab, look_around):
+    page = tab.open(f'#/nodes/{uuid_of(look_around, "rack1-4")}')
+    page.get_by_role('button', name='Edit').click()
+    draft = page.get_by_label('Remove CUSTOM_NIC_100G')
+    draft.click()
+    page.locator('.timeline li', has_text='terraform:').get_by_role('link').click()
+    expect(page.get_by_role('region', name=re.compile('^Traits at '))).to_be_visible()
+    expect(draft).to_be_hidden()
+    page.get_by_role('link', name='Back to now').click()
+    expect(draft).to_have_attribute('aria-pressed', 'true')
+
+
+def test_an_outage_is_shown_once_for_a_node(tab, look_around):
+    """One button loads everything again."""
+    tab.expected = ['503']
+    uuid = uuid_of(look_around, 'rack1-5')
+    page = tab.open(f'#/nodes/{uuid}')
+    table = page.get_by_role('region', name='Traits and their sources')
+    expect(table).to_be_visible()
+    page.route('**/maintenance', lambda route: route.fulfill(status=202))
+    page.route(
+        '**/v1/**',
+        lambda route: route.fulfill(status=503, body='{}') if route.request.method == 'GET' else route.fallback(),
+    )
+    page.get_by_role('button', name='Set maintenance').click()
+    page.get_by_role('dialog').get_by_role('button', name='Set maintenance').click()
+    expect(page.get_by_role('alert')).to_have_count(1)
+    expect(table).to_be_visible()
+    page.unroute('**/v1/**')
+    page.get_by_role('button', name='Try again').click()
+    expect(page.get_by_role('alert')).to_have_count(0)
+    expect(page).to_have_title('rack1-5 – ironic-traits')
+
+
 def test_the_next_page_is_one_of_the_present_list(tab):
     """While new filters load, the page has the marker of the old list."""
     page = tab.open('#/nodes?limit=20')

@@ -184,6 +184,29 @@ def test_requests_that_are_wrong(tab):
         expect(page.get_by_role('alert')).to_contain_text(message)
 
 
+@pytest.mark.parametrize(
+    ('place', 'label'),
+    [
+        ('why?required=HW_CPU_X86_VMX&forbidden=CUSTOM_A,NO_TRAIT', 'Forbidden traits'),
+        ('why?one_of_2=NO_TRAIT,CUSTOM_A', 'And one of these traits'),
+        ('capacity?gains=CUSTOM_A&loses=NO_TRAIT', 'and not these'),
+    ],
+)
+def test_a_wrong_trait_is_shown_at_its_field(tab, place, label):
+    tab.expected = ['400']
+    page = tab.open(f'#/{place}')
+    field = page.get_by_label(label, exact=True).and_(page.locator('[aria-invalid="true"]'))
+    expect(field).to_have_count(1)
+    expect(field).to_be_focused()
+    expect(page.get_by_role('alert')).to_have_count(1)
+    expect(page.get_by_role('alert')).to_contain_text('NO_TRAIT')
+    assert field.get_attribute('aria-describedby') == page.get_by_role('alert').get_attribute('id')
+    tab.check_accessibility()
+    field.fill('CUSTOM_B')
+    page.get_by_role('button', name='Ask').or_(page.get_by_role('button', name='Count')).click()
+    expect(page.get_by_role('alert')).to_have_count(0)
+
+
 def _why(**parameters):
     return f'#/why?{urllib.parse.urlencode(parameters)}'
 
