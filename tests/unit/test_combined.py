@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import failures
+from ironic_traits.db.drivers import timeouts
 from ironic_traits.inventory.holds import combined
 from ironic_traits.inventory.holds.combined import Combined, Ticket
 from tests.support.concurrency import wait_until
@@ -37,8 +38,8 @@ class Work:
         """Return how many requests wait; -1 if none is at work."""
         return len(self.combined._waiting[kind]) if kind in self.combined._waiting else -1
 
-    def _run(self, name, kind):
-        return self.combined.run(kind, Ticket(name, name), lambda: self._alone(name), self._together)
+    def _run(self, name, kind, ticket=Ticket):
+        return self.combined.run(kind, ticket(name, name), lambda: self._alone(name), self._together)
 
     def _alone(self, name):
         self.transactions.append([name])
@@ -154,6 +155,64 @@ def test_a_blocked_request_does_not_block_others(work, monkeypatch):
     wait_until(lambda: work.transactions == [['a'], ['b']])
     work.gate.release(2)
     assert [future.result(10) for future in (blocked, other)] == ['result of a', 'result of b']
+
+
+def test_who_has_waited_too_long_is_not_taken_along(work, monkeypatch):
+    """It is carried out once, and the next one leads."""
+    monkeypatch.setattr(combined, 'PATIENCE', 0.05)
+    blocked, other = work.request('a'), work.pool.submit(work._run, 'b', 'kind')
+    wait_until(lambda: work.transactions == [['a'], ['b']])
+    monkeypatch.setattr(combined, 'PATIENCE', 60)
+    last = work.request('c')
+    work.gate.release(100)
+    assert [each.result(10) for each in (blocked, other, last)] == ['result of a', 'result of b', 'result of c']
+    assert work.transactions == [['a'], ['b'], ['c']]
+
+
+def test_who_is_taken_along_waits_for_the_result(work):
+    """However long that takes."""
+    waits = []
+
+    class Impatient(Ticket):
+        def wait(self, seconds=None):
+            waits.append(seconds)
+            if seconds is None:
+                return super().wait()
+            wait_until(lambda: self.name in work.transactions[-1])
+            return False
+
+    futures = [work.request('a'), work.request('b'), work.pool.submit(work._run, 'c', 'kind', Impatient)]
+    wait_until(lambda: work.waiting() == 2)
+    work.gate.release()
+    wait_until(lambda: waits == [60, None])
+    work.gate.release(100)
+    assert [future.result(10) for future in futures] == ['result of a', 'result of b', 'result of c']
+    assert work.transactions == [['a'], ['b', 'c']]
+
+
+@pytest.mark.parametrize('outcome', [None, 'leads', 'succeeds', 'fails'])
+def test_whether_a_wait_ends(outcome):
+    """Without an outcome, the request is carried out alone, and may wait for a lock."""
+    ticket = Ticket('a', None)
+    if outcome == 'leads':
+        ticket.leads = True
+    elif outcome == 'succeeds':
+        ticket.succeed(None)
+    elif outcome == 'fails':
+        ticket.fail(ValueError())
+    assert ticket.ends() is (outcome is not None)
+
+
+@pytest.mark.parametrize('deadlines', [(1.0, 5.0), (5.0, 1.0), (None, 1.0), (1.0, None), (None, None)])
+def test_the_deadline_of_several(deadlines):
+    """None ends before its own deadline."""
+    tickets, together = [], []
+    for deadline in deadlines:
+        with timeouts.until(deadline):
+            tickets.append(Ticket(str(deadline), None))
+    with timeouts.until(0.5):
+        combined._carry_out(tickets, lambda _tickets: together.append(timeouts.deadline()) or {})
+    assert together == [None if None in deadlines else 5.0]
 
 
 def test_other_requests_run_meanwhile(work):
