@@ -141,7 +141,8 @@ function States({ facets }) {
 function Failures({ failures }) {
   const entries = failures.data?.history ?? [];
   const hour = entries.filter(({ created_at: at }) => Date.parse(at) > Date.parse(hoursAgo(1))).length;
-  const some = (count, hours) => html`<a href=${link(['changes'], { severity: 'ERROR', hours })}><b>${number(count)}</b></a>${failures.data?.next && count === entries.length && ' or more'}`;
+  const some = (count, hours) =>
+    count ? html`<a href=${link(['changes'], { severity: 'ERROR', hours })}><b>${number(count)}</b></a>${failures.data?.next && count === entries.length && ' or more'}` : html`<b>0</b>`;
   return html`<${Card} title="Failures" actions=${html`<a href=${link(['changes'], { severity: 'ERROR' })}>All failures</a>`}>
     ${failures.data && html`<p>Last hour: ${some(hour, 1)}, last day: ${some(entries.length, 24)}</p>`}
     <${Entries} state=${failures} />
