@@ -1,5 +1,7 @@
 """Which allocations need that their node is held in its cloud first, and for which it is."""
 
+import functools
+
 import pytest
 import sqlalchemy as sa
 
@@ -93,3 +95,11 @@ def test_nodes_that_the_consumer_has(app, far, check, missing):
     for consumer, node in ((OTHER, UUIDS[0]), (INSTANCE, UUIDS[1]), (INSTANCE, UUIDS[2]), (UUIDS[7], UUIDS[0])):
         assert missing(consumer, node) == [node]
         assert 'it is not held there' in check(consumer, node)
+
+
+@pytest.mark.parametrize('write', [allocations.replace, functools.partial(allocations.reshape, reshapes={})])
+def test_each_write_checks_the_claims(app, far, write):
+    """Under the locks, after the layer above has looked."""
+    far.nodes({})
+    with pytest.raises(failures.NodeNotHeld):
+        write(app.service, demands=[_demand(OTHER, UUIDS[0])], needs_claim=_far)

@@ -46,6 +46,15 @@ def test_a_reservation_expires_during_the_allocation_of_its_node(client, monkeyp
     assert generations(client, node) == {seen[0] + 1}
 
 
+def test_another_reservation_has_expired(app, client):
+    """It does not matter for the allocation of a node that the same instance has reserved."""
+    node, other = golden(client), golden(client)
+    assert reserve(client, 1, [node]).status_int == 201
+    assert reserve(client, 2, [other], expires_at='2030-01-01T00:00:00+00:00').status_int == 201
+    expire(app)
+    assert allocate(client, 1, node).status_int == 204
+
+
 def generations(client, node):
     """Return the set of generations that the routes of a node's provider show."""
     path = f'/resource_providers/{node}'
