@@ -7,8 +7,10 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
+from ironic_traits.placement import allocations
 from tests.support.concurrency import at_once, wait_until
-from tests.support.providers import GOLD, allocate, golden, provider
+from tests.support.providers import GOLD, allocate, free, golden, provider
+from tests.support.reservations import instance
 from tests.support.service import database
 
 
@@ -272,3 +274,25 @@ def test_other_consumers_do_not_block(client, database_kind, database_url):
         wait_until(response.done)
         connection.rollback()
     assert response.result().status_int == 204
+
+
+def test_a_consumer_moves_before_its_providers_are_locked(client, database_kind, monkeypatch):
+    """A write without a generation of the consumer also locks the provider to which it has moved meanwhile."""
+    if database_kind == 'sqlite':
+        pytest.skip('it locks the whole database')
+    first, meanwhile, last = (golden(client) for _ in range(3))
+    assert allocate(client, 1, first).status_int == 204
+    take_all, moved = allocations.take_all, []
+
+    def take_after_a_move(connection, uuids):
+        if not moved:
+            moved.append(meanwhile)
+            assert allocate(client, 1, meanwhile).status_int == 204
+            moved.append(provider(client, meanwhile)[0])
+        return take_all(connection, uuids)
+
+    monkeypatch.setattr(allocations, 'take_all', take_after_a_move)
+    body = {'allocations': {last: {'resources': {GOLD: 1}}}, 'project_id': 'p', 'user_id': 'u'}
+    assert client.placement('PUT', f'/allocations/{instance(1)}', body, '1.12').status_int == 204
+    assert provider(client, meanwhile)[0] == moved[1] + 1
+    assert sorted(free(client)) == sorted([first, meanwhile])
