@@ -83,3 +83,8 @@ def stated_fields(body: types.Base) -> Item:
     """Return the fields that a body has: {field: value}, with None for null."""
     values = {each.name: getattr(body, each.key) for each in wsme.types.list_attributes(type(body))}
     return {name: value for name, value in values.items() if value is not wsme.types.Unset}
+
+
+def given_fields(body: types.Base) -> Item:
+    """Return the fields of a body that are neither missing nor null, {field: value}."""
+    return {name: value for name, value in stated_fields(body).items() if value is not None}

@@ -217,7 +217,7 @@ def _values(context: Context, body: Any) -> dict[str, Any]:
     :raises failures.InvalidInput: the name is invalid.
     :raises failures.Forbidden: the caller may not choose the owner.
     """
-    stated = {name: value for name, value in patch.stated_fields(body).items() if value is not None}
+    stated = patch.given_fields(body)
     values = {
         **{name: stated.get(name) or None for name in ('uuid', 'name', 'resource_class')},
         **{name: stated.get(name, []) for name in ('traits', 'candidate_nodes')},

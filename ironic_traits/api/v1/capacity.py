@@ -10,7 +10,7 @@ from ironic_traits import failures, printing
 from ironic_traits.api import body as bodies
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
-from ironic_traits.api.patch import stated_fields
+from ironic_traits.api.patch import given_fields, stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import match_types, node_ident, node_selection
 from ironic_traits.context import Context, Grant
@@ -102,7 +102,7 @@ class CapacityController(Resource):
 
     @expose('baremetal:capacity:get', Capacity, since=ADDED, body=CapacityBody)
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
-        fields = {name: value for name, value in stated_fields(body).items() if value is not None}
+        fields = given_fields(body)
         flavors, sentences = read_flavors(context, grant, fields)
         if fields.get('include_exclusive'):
             flavors = [each._replace(node_request=each.node_request.with_exclusive()) for each in flavors]
@@ -191,9 +191,7 @@ def _what_if(context: Context, fields: dict[str, Any]) -> WhatIf:
 
 def _change(context: Context, number: int, document: dict[str, Any]) -> TraitChange:
     where = f"'with', number {number}"
-    fields = {
-        name: value for name, value in stated_fields(_typed(ChangeBody, document, where)).items() if value is not None
-    }
+    fields = given_fields(_typed(ChangeBody, document, where))
     if ('node' in fields) == ('where' in fields):
         raise failures.InvalidInput(reason=f"{where} needs either 'node' (a uuid or a name) or 'where' (filters).")
     selected = {'nodes': [fields['node']]} if 'node' in fields else {'where': fields['where']}

@@ -5,7 +5,7 @@ from typing import Any
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
-from ironic_traits.api.patch import stated_fields
+from ironic_traits.api.patch import given_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import capacity, node_selection
 from ironic_traits.api.v1.match_types import Relaxation
@@ -114,7 +114,7 @@ class DriftController(Resource):
 
     @expose('baremetal:capacity:get', Drift, since=ADDED, body=DriftBody)
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
-        fields = {name: value for name, value in stated_fields(body).items() if value is not None}
+        fields = given_fields(body)
         flavors, sentences = capacity.read_flavors(context, grant, fields)
         images = _images(context, node_selection.names(fields, 'images'))
         ignored = [f'Image {name}: {sentence}' for name, request in images.items() for sentence in request.warnings]

@@ -6,7 +6,7 @@ from typing import Any
 import wsme.types
 
 from ironic_traits.api import arguments, types
-from ironic_traits.api.patch import stated_fields
+from ironic_traits.api.patch import given_fields
 from ironic_traits.api.v1 import node_filters
 from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.search.matches import NodeRequest
@@ -215,4 +215,4 @@ def warnings(context: Context, node_request: NodeRequest) -> list[str]:
 
 def _requirements(body: Any) -> dict[str, Any]:
     names = {attribute.name for attribute in wsme.types.list_attributes(RequestBody)}
-    return {name: value for name, value in stated_fields(body).items() if name in names and value is not None}
+    return {name: value for name, value in given_fields(body).items() if name in names}

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
-from ironic_traits.api.patch import stated_fields
+from ironic_traits.api.patch import given_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import match_types
 from ironic_traits.context import Context, Grant
@@ -39,7 +39,7 @@ class MatchesController(Resource):
 
     @expose('baremetal:match:list', match_types.Matches, since=ADDED, body=MatchBody)
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
-        fields = {name: value for name, value in stated_fields(body).items() if value is not None}
+        fields = given_fields(body)
         node_request = match_types.read_request(context, grant, body)
         document: dict[str, Any] = {
             'request': _show(node_request.request),

@@ -7,6 +7,7 @@ import wsme.types
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
+from ironic_traits.api.patch import given_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_selection
 from ironic_traits.context import Context
@@ -60,7 +61,7 @@ class NodeActionsController(Resource):
     # Policy must allow one of the actions. After the body is read, it must allow the one that the body names.
     @expose(tuple(dict.fromkeys(node_actions.RULES.values())), NodeActions, since=ADDED, before=405, body=ActionBody)
     def post(self, context: Context, grant: Any, /, *, body: Any) -> dict[str, Any]:
-        fields = node_selection.fields(body)
+        fields = given_fields(body)
         action = Action(body.action, fields.get('reason'))
         context.needs(_SINCE.get(action.name, 0), f"the action '{action.name}'")
         if action.reason is not None and not action.is_maintenance:

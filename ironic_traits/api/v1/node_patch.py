@@ -6,7 +6,7 @@ from typing import Any
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
 from ironic_traits.api import patch as json_patch
-from ironic_traits.api.patch import stated_fields
+from ironic_traits.api.patch import given_fields
 from ironic_traits.api.types import PatchOperation
 from ironic_traits.api.v1 import node_fields, node_ident, node_types
 from ironic_traits.context import Context
@@ -63,7 +63,7 @@ def settable(context: Context, body: Any, before: dict[str, Any]) -> dict[str, A
     :returns: {field: value} with every settable field.
     :raises failures.InvalidInput: the driver is missing, or the name or the network_data is invalid.
     """
-    values = NODES.settable | {name: value for name, value in stated_fields(body).items() if value is not None}
+    values = NODES.settable | given_fields(body)
     if values['driver'] is None:
         raise failures.InvalidInput(reason='A node needs a driver.')
     if values['name'] is not None and values['name'] != before.get('name'):

@@ -9,7 +9,6 @@ import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import arguments
-from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.v1 import node_filters, node_ident
 from ironic_traits.context import Context
 from ironic_traits.inventory.core.node_selection import Selection
@@ -78,11 +77,6 @@ def _joined(names: Sequence[str]) -> str:
         if ',' in name:
             raise ValueError(f'{name!r} in a list has a comma')
     return ','.join(names)
-
-
-def fields(body: Any) -> dict[str, Any]:
-    """Return the fields of a body that are neither missing nor null, {field: value}."""
-    return {name: value for name, value in stated_fields(body).items() if value is not None}
 
 
 def check_step(fields: dict[str, Any]) -> None:

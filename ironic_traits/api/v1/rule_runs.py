@@ -8,6 +8,7 @@ from oslo_config import cfg
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import Body, expose
+from ironic_traits.api.patch import given_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_selection
 from ironic_traits.api.v1.rule_reports import AppliedRules, RulePreview, application, document_preview, preview
@@ -60,7 +61,7 @@ class RulePreviewController(Resource):
 
     @expose(rule_previews.RULE, RulePreview, since=SINCE, body=Body(PreviewBody, max_size=_max_size))
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
-        fields = node_selection.fields(body)
+        fields = given_fields(body)
         draft = _draft(context, fields)
         if 'inventory' in fields:
             return document_preview(_of_document(context, fields, draft))
@@ -78,7 +79,7 @@ class RuleApplicationController(Resource):
 
     @expose(rule_applications.RULE, AppliedRules, since=SINCE, body=ApplyBody)
     def post(self, context: Context, grant: Grant, /, *, body: Any) -> dict[str, Any]:
-        fields = node_selection.fields(body)
+        fields = given_fields(body)
         if 'digest' not in fields:
             raise failures.InvalidInput(reason="The request needs the 'digest' of a preview of the rules in force.")
         node_selection.check_digest(fields['digest'])

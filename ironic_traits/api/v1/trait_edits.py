@@ -5,6 +5,7 @@ from typing import Any
 from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
+from ironic_traits.api.patch import given_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_selection
 from ironic_traits.context import Context, Grant
@@ -83,7 +84,7 @@ class TraitEditsController(Resource):
 
     @expose(trait_edits.RULE, TraitEdit, since=ADDED, query=_PAGE, body=EditBody)
     def post(self, context: Context, grant: Grant, /, *, body: Any, **query: Any) -> dict[str, Any]:
-        fields = node_selection.fields(body)
+        fields = given_fields(body)
         edit, selection = _edit(fields), node_selection.parse(context, fields)
         node_selection.check_step(fields)
         if 'digest' in fields:
