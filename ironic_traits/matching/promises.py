@@ -49,27 +49,24 @@ class Flow:
         return sum(self._given[promise, each] for each in self._classes[promise])
 
     def after(self, of: Class, used_up: int | None = None) -> Self | None:
-        """Return the flow after a node is taken; None if promises would get less.
+        """Return a flow after a node is taken; None if a promise would get less.
 
         :param of: class of the node, which has a free one.
-        :param used_up: the promise that the node is taken for; None if it is taken for none.
+        :param used_up: the promise that the node is taken for, which gets one less; None if it is taken for none.
         """
         flow = copy.copy(self)
         flow.asked, flow.free = dict(self.asked), self.free | {of: self.free[of] - 1}
         flow._given, flow.used = self._given.copy(), self.used.copy()
         if used_up is not None:
             flow.asked[used_up] -= 1
-            if flow.kept(used_up) > flow.asked[used_up]:
+            if flow.kept(used_up):
                 flow._give_back(used_up, of)
         if flow.used[of] > flow.free[of]:
             loser = next(flow._holders(of))
             flow._give_back(loser, of)
-            flow._serve(loser, 1)
-        if flow.value < self.value - (used_up is not None):
-            for promise, number in flow.asked.items():
-                while (left := number - flow.kept(promise)) and flow._serve(promise, left):
-                    pass
-        return flow if flow.value >= self.value - (used_up is not None) else None
+            if not flow._serve(loser, 1):
+                return None
+        return flow
 
     def needing(self, of: Class) -> list[int]:
         """Return the promises that need all nodes that match one of them, if a node of a class cannot be taken."""

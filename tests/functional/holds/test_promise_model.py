@@ -64,8 +64,8 @@ class Promising(machines.OnApps):
         """The set of the free nodes."""
         return set(NODES) - self.maintenance - self.holders.keys()
 
-    def most(self, free, less=(), more=()):
-        """Return how many nodes all promises can get together, by trying all ways.
+    def ways(self, free, less=(), more=()):
+        """Return {(number of nodes that a promise gets, …), …} of all ways to give nodes to promises.
 
         :param free: set of nodes.
         :param less: promises that have got a node, each as often as it has.
@@ -74,29 +74,31 @@ class Promising(machines.OnApps):
         used, promises = Counter(map(id, less)), [*self.promises, *more]
         left = [promise.count - len(promise.nodes) - used[id(promise)] for promise in promises]
         options = [
-            [
-                None,
-                *(
-                    place
-                    for place, each in enumerate(promises)
-                    if left[place] > 0 and each.required <= self.traits[node]
-                ),
-            ]
+            [None, *(place for place, each in enumerate(promises) if each.required <= self.traits[node])]
             for node in free
         ]
-        best = 0
-        for way in itertools.product(*options):
-            given = Counter(place for place in way if place is not None)
-            if all(number <= left[place] for place, number in given.items()):
-                best = max(best, given.total())
-        return best
+        numbers = {tuple(map(way.count, range(len(left)))) for way in itertools.product(*options)}
+        return {way for way in numbers if all(number <= most for number, most in zip(way, left, strict=True))}
+
+    def most(self, more=()):
+        """Return how many nodes all promises can get together.
+
+        :param more: further promises.
+        """
+        return max(map(sum, self.ways(self.free, more=more)))
 
     def fits(self, nodes, used_up=None):
-        """Whether nodes can be taken, each for a promise or for none."""
+        """Whether nodes can be taken, each for a promise or for none, so that no other promise gets less."""
         less = [used_up] * len(nodes) if used_up else []
         if used_up and used_up.count - len(used_up.nodes) < len(nodes):
             return False
-        return self.most(self.free - set(nodes), less) >= self.most(self.free) - len(less)
+        # If not all can be kept, the first ones are.
+        before = max(self.ways(self.free))
+        least = [number - less.count(each) for each, number in zip(self.promises, before, strict=True)]
+        return any(
+            all(number >= most for number, most in zip(way, least, strict=True))
+            for way in self.ways(self.free - set(nodes), less)
+        )
 
     @stateful.rule(node=st.sampled_from(NODES), names=st.frozensets(st.sampled_from(TRAITS)))
     def change_traits(self, node, names):
@@ -117,8 +119,7 @@ class Promising(machines.OnApps):
         body = {'name': new.name, 'project': project, 'count': count, 'required': sorted(required)}
         expiry = {'expires_at': '2100-01-01T00:00:00+00:00'} if expires else {}
         response = self.client.ask('POST', CAPACITY, body | expiry | {'resource_class': 'gold'})
-        most = self.most(self.free, more=[new])
-        assert (response.status_int == 201) == (most == self.most(self.free) + count), response.text
+        assert (response.status_int == 201) == (self.most([new]) == self.most() + count), response.text
         if response.status_int == 201:
             self.promises.append(new)
 
@@ -208,7 +209,7 @@ class Promising(machines.OnApps):
             (promise.name, promise.count, len(promise.nodes)) for promise in self.promises
         ]
         assert all(each['left'] == each['count'] - each['used'] for each in shown)
-        assert sum(each['left'] - each['short'] for each in shown) == self.most(self.free)
+        assert sum(each['left'] - each['short'] for each in shown) == self.most()
 
     @stateful.invariant()
     def estimates_are_cautious(self):
