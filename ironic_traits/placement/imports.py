@@ -14,6 +14,7 @@ from oslo_db import exception as db_exception
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import Writer, referring, retried
 from ironic_traits.db.statements.types import now
+from ironic_traits.inventory.holds import promise_claims
 from ironic_traits.placement import (
     failures,
     import_checks,
@@ -267,6 +268,8 @@ def _write_consumers(
         else:
             new.append(each)
             _take(present, each)
+    taken = [rows[uuid] for each in new for uuid in each.resources]
+    promise_claims.forget(connection, *(row.node_id for row in taken if row.node_id and row.newest_promise))
     _insert_consumers(connection, new, rows)
     _bump_nodes(connection, rows, used)
     return problems

@@ -103,6 +103,11 @@ class CapacityReservationsController(Resource):
         if not (name and project and count):
             raise failures.InvalidInput(reason="The request needs 'name', 'project' and 'count'.")
         node_ident.check_name(context, name, 'a capacity reservation')
+        if project != project.strip() or not project.isprintable():
+            # No token has such a project: nobody could ever claim the nodes.
+            raise failures.InvalidInput(
+                reason=f"'{project}' is not a project: it has spaces around it, or control characters."
+            )
         # It is not the filter of that name.
         body.project = wsme.types.Unset
         node_request, requirements = match_types.read_documents(context, Grant(()), body)

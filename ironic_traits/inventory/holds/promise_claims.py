@@ -1,8 +1,8 @@
 """What a request may take of the free nodes that capacity reservations need.
 
-A request may take a node if all promises that could be kept before can still be kept, or if it is of the project, and
-the node counts for its promise. Mostly, an estimate shows this (``promise_estimates``). If not, the promises and the
-nodes are read from one snapshot before the transaction (``promised_nodes``). The transaction takes the nodes' locks.
+A request may take a node if no promise can then be kept less than before, besides one of the project that the node
+counts for. Mostly, an estimate shows this (``promise_estimates``). If not, the promises and the nodes are read from one
+snapshot before the transaction (``promised_nodes``). The transaction takes the nodes' locks.
 Then it checks that no promise has been added, and that other transactions have not taken nodes that the promises need.
 If so, it raises Stale, and the request begins again.
 """
@@ -311,12 +311,13 @@ def take_named(context: Context, connection: sa.Connection, node_id: int, projec
         forget(connection, node_id)
 
 
-def forget(connection: sa.Connection, node_id: int) -> None:
-    """Forget what a node was taken for, if nothing holds it any more.
+def forget(connection: sa.Connection, *node_ids: int) -> None:
+    """Forget what nodes were taken for, if nothing holds them any more.
 
-    :param connection: of a transaction that has locked the node, and will let something hold it.
+    :param connection: of a transaction that has locked the nodes, and will let something hold them.
     """
-    connection.execute(_FORGET_UNHELD, {'node_id': node_id})
+    if node_ids:
+        connection.execute(_FORGET_UNHELD, [{'node_id': node_id} for node_id in node_ids])
 
 
 def counted(connection: sa.Connection, promise_uuid: str) -> set[str]:

@@ -26,7 +26,7 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory.core import history, node_providers
 from ironic_traits.inventory.core.secrets import is_mask
 from ironic_traits.inventory.core.single_node import MOMENT, read, write
-from ironic_traits.inventory.holds import reservations
+from ironic_traits.inventory.holds import promise_claims, reservations
 from ironic_traits.inventory.mirrored import (
     mirror_clouds,
     mirror_deletions,
@@ -248,6 +248,8 @@ def _update(
         if ids:
             connection.execute(sa.update(_NODES).where(_NODES.c.id.in_(ids)).values({name: None}))
     for row, changes in differing:
+        if changes.get('instance_uuid'):
+            promise_claims.forget(connection, row.id)
         write(connection, row, changes)
         if 'allocation_uuid' in changes:
             # See ``mirrored_allocations``.

@@ -7,10 +7,14 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.inventory.holds import promised_nodes
+from ironic_traits.placement import imports
+from ironic_traits.placement.snapshot_differences import Scope
+from ironic_traits.placement.snapshots import Consumer
 from tests.support import personas
 from tests.support.client import Client
+from tests.support.mirrored_nodes import OTHER, UUIDS, Store
 from tests.support.promises import CAPACITY, add_trait, claim, figures, promise, take
-from tests.support.providers import golden, patch
+from tests.support.providers import GOLD, golden, patch
 from tests.support.reservations import PATH, available_of, expire, instance, reserve
 from tests.support.rows import set_exclusive
 from tests.support.service import finish_work, make_app
@@ -416,6 +420,59 @@ def test_a_node_that_was_given_back(client, how):
     assert claim(client, 3, other, 'x').status_int == 409
 
 
+@pytest.mark.parametrize('before', [None, instance(1)])
+def test_a_mirrored_node_that_the_cloud_gives_to_another_instance(client, before):
+    """It counts no longer: the project has given it back, or the cloud has taken it away."""
+    cloud = Store(client.app.service, 'far')
+    cloud.nodes({}, {'number': 1}, {'number': 2}, {'number': 3})
+    promise(client, 'a', 2)
+    reserved = [
+        take(client, number, capacity_reservation='a', node_uuid=UUIDS[number]).json['reservation']['uuid']
+        for number in (0, 1)
+    ]
+    cloud.nodes(
+        *({'number': n, 'instance_uuid': instance(n), 'updated_at': '2026-01-03T00:00:00+00:00'} for n in (0, 1))
+    )
+    for uuid in reserved:
+        assert client.ask('DELETE', f'{PATH}/{uuid}').status_int == 204
+    assert figures(client, 'a') == (2, 0, 0, 2)
+    for day, uuid in ((4, before), (5, OTHER)):
+        cloud.nodes({'instance_uuid': uuid, 'updated_at': f'2026-01-0{day}T00:00:00+00:00'})
+    assert figures(client, 'a') == (1, 1, 0, 2)
+    assert [claim(client, 5 + number, UUIDS[number], 'x').status_int for number in (2, 3)] == [204, 409]
+
+
+def test_an_import_of_an_allocation(client):
+    """It is not checked. But a node that was given back does not count again when it gets the consumer of another."""
+    node, kept, _ = (golden(client) for _ in range(3))
+    promise(client, 'a', 2)
+    for number, each in ((1, node), (2, kept)):
+        assert claim(client, number, each, 'project-a').status_int == 204
+    assert client.placement('DELETE', f'/allocations/{instance(1)}').status_int == 204
+    consumer = Consumer(instance(7), 'x', 'user', 'INSTANCE', 1, {node: {GOLD: 1}})
+    assert not imports.write(client.app.service, [], [consumer], Scope(True, True))
+    assert figures(client, 'a') == (1, 1, 0, 1)
+
+
+def test_a_claim_takes_no_node_from_another_promise(client):
+    """Not even if a third one would get another node instead: that one could not be kept before."""
+    nodes = [golden(client) for _ in range(3)]
+    for node, names in zip(nodes, ('UA', 'UB', 'B'), strict=True):
+        for name in names:
+            add_trait(client, node, f'CUSTOM_{name}')
+    for name in 'UAB':
+        assert promise(client, name, 1, required=[f'CUSTOM_{name}']).status_int == 201
+    client.ask('PUT', f'/v1/nodes/{nodes[2]}/maintenance', {})
+    shorts = [figures(client, name)[2] for name in 'UAB']
+    assert shorts == [0, 0, 1]
+    refusal = claim(client, 1, nodes[0], 'project-U')
+    assert refusal.status_int == 409
+    assert 'capacity reservation A needs 1 of the 1' in refusal.text
+    taken = take(client, 1, capacity_reservation='U')
+    assert taken.json['reservation']['node_uuid'] == nodes[1]
+    assert [figures(client, name)[2] for name in 'UAB'] == shorts
+
+
 @pytest.mark.parametrize('holder', ['Placement', 'reservation'])
 def test_a_node_that_is_held_counts_when_it_gets_its_instance(client, holder):
     """It counts for the promise of its holder, although it is not free."""
@@ -625,6 +682,8 @@ def test_two_that_do_not_overlap(client):
 BAD = {
     'no name': {'name': None},
     'a slash in the name': {'name': 'a/b'},
+    'spaces around the project': {'project': 'p '},
+    'a control character in the project': {'project': 'p\x00p'},
     'a uuid as name': {'name': 'b3a5b7f1-0000-4000-8000-000000000000'},
     'no project': {'project': None},
     'no count': {'count': None},
