@@ -245,7 +245,8 @@ def _prefers_events(header: str) -> bool:
 # Clients send few different headers. To parse one takes as long as a tenth of a short request.
 @functools.lru_cache(maxsize=256)
 def _allows_json(header: str | None) -> bool:
-    accept = acceptparse.create_accept_header(header)
+    # Ironic and Placement take an empty header for none.
+    accept = acceptparse.create_accept_header(header or None)
     return not accept or bool(accept.acceptable_offers([rendering.CONTENT_TYPE]))
 
 

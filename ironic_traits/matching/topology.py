@@ -139,7 +139,7 @@ def parse(value: Any, relative_to: Any = None) -> tuple[Policy, ...]:
     """
     if not value:
         _require(value in (None, []), "'topology' must be a list.")
-        _require(not relative_to, "'relative_to' needs 'topology'.")
+        _require(relative_to in (None, []), "'relative_to' needs 'topology'.")
         return ()
     _require(
         isinstance(value, list) and len(value) <= MAX_POLICIES, f"'topology' lists at most {MAX_POLICIES} objects."

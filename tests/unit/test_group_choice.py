@@ -99,5 +99,6 @@ def test_relative_to_of_the_request():
     item = {'key': 'shard', 'policy': 'affinity'}
     policies = parse([item, item | {'relative_to': [two]}, item | {'relative_to': []}], [one.upper()])
     assert [policy.relative_to for policy in policies] == [(one,), (two,), ()]
-    with pytest.raises(failures.InvalidInput, match="'relative_to' needs 'topology'"):
-        parse(None, [one])
+    for wrong in ([one], 0, False, '', {}):
+        with pytest.raises(failures.InvalidInput, match="'relative_to' needs 'topology'"):
+            parse(None, wrong)

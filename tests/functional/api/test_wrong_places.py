@@ -49,6 +49,12 @@ def test_the_root_leads_browsers_to_the_page(server):
         assert (status, b'"versions"' in body) == (200, True), accept
 
 
+def test_an_empty_header(server):
+    """It is as none, as for Ironic and Placement."""
+    for path in ('/v1/nodes', '/placement/resource_providers'):
+        assert http_client.ask(server.base, 'GET', path, headers={'Accept': ''})[0] == 200
+
+
 def test_html_is_not_acceptable(server):
     status, _, body = http_client.ask(server.base, 'GET', '/v1/nodes', headers={'Accept': 'text/html'})
     assert status == 406
