@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ironic_traits import failures
 from ironic_traits.inventory.holds.promise_claims import Claim, Stale
 from ironic_traits.inventory.holds.promised_nodes import Promise, PromisedNodes
-from tests.unit.test_promises import most
+from tests.unit.test_promises import can_take, most, ways
 
 #: The id of the first node; its position is 0.
 FIRST = 100
@@ -70,13 +70,16 @@ class Model:
     """
 
     def __init__(self, nodes, asked):
-        self.nodes, self.asked = dict(nodes), dict(asked)
+        # If not all can be kept, the first ones are.
+        self.nodes, self.asked, self._kept = dict(nodes), dict(sorted(asked.items())), None
 
     def fits(self, ident, promise=None):
-        """Whether no promise gets less without a node, besides the one that it is taken for."""
+        """Whether no promise gets less without a node than before the request, besides the one that it is taken for."""
+        if self._kept is None:
+            self._kept = dict(zip(self.asked, max(ways(list(self.nodes.values()), self.asked)), strict=True))
         rest = [each for other, each in self.nodes.items() if other != ident]
         less = self.asked if promise is None else self.asked | {promise: self.asked[promise] - 1}
-        return most(rest, less) >= most(list(self.nodes.values()), self.asked) - (promise is not None)
+        return can_take(tuple(self._kept.values()), promise, rest, less)
 
     def take(self, ident, project, named=None):
         """Take a node, and return whether it was possible."""
@@ -90,6 +93,7 @@ class Model:
                 del self.nodes[ident]
                 if promise:
                     self.asked[promise] -= 1
+                    self._kept[promise] = max(self._kept[promise] - 1, 0)
                 return True
         return False
 

@@ -20,6 +20,11 @@ def ways(nodes, asked):
     return {way for way in numbers if all(number <= asked[promise] for promise, number in zip(asked, way, strict=True))}
 
 
+def most(nodes, asked):
+    """Return the largest number of nodes that promises can get together."""
+    return max(map(sum, ways(nodes, asked)))
+
+
 def kept(flow):
     """Return (number of nodes that a promise gets, …)."""
     return tuple(map(flow.kept, flow.asked))
@@ -44,7 +49,7 @@ def test_the_largest_flow(nodes, asked):
     """No way gives more nodes to promises. If not all can be kept, the first ones are."""
     flow = flow_of(nodes, asked)
     check(flow, nodes, asked)
-    assert flow.value == max(map(sum, ways(nodes, asked)))
+    assert flow.value == most(nodes, asked)
     assert kept(flow) == max(ways(nodes, asked))
 
 

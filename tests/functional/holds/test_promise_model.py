@@ -23,6 +23,8 @@ TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C']
 REQUIRED = st.frozensets(st.sampled_from(TRAITS), max_size=2)
 NODES = range(5)
 PROJECTS = st.sampled_from(['p', 'q', 'nobody'])
+#: Estimates count on reservations that end with a change only: {how one ends: its fields}.
+RESERVATIONS = {'lasts': {}, 'expires': {'expires_at': '2100-01-01T00:00:00+00:00'}}
 
 
 @dataclasses.dataclass
@@ -50,7 +52,7 @@ class Promising(machines.OnApps):
         self.traits = dict.fromkeys(NODES, frozenset())
         self.maintenance = set()
         self.promises = []
-        # {node: ('reservation', uuid) or ('consumer', number)}.
+        # {node: (one of RESERVATIONS, uuid) or ('consumer', number)}.
         self.holders = {}
 
     @property
@@ -117,7 +119,7 @@ class Promising(machines.OnApps):
     def promise(self, project, count, required, expires):
         new = Promise(f'promise-{next(self.numbers)}', project, count, required)
         body = {'name': new.name, 'project': project, 'count': count, 'required': sorted(required)}
-        expiry = {'expires_at': '2100-01-01T00:00:00+00:00'} if expires else {}
+        expiry = RESERVATIONS['expires'] if expires else {}
         response = self.client.ask('POST', CAPACITY, body | expiry | {'resource_class': 'gold'})
         assert (response.status_int == 201) == (self.most([new]) == self.most() + count), response.text
         if response.status_int == 201:
@@ -139,12 +141,12 @@ class Promising(machines.OnApps):
             past = datetime.datetime.fromisoformat('2026-01-01')
             connection.execute(sa.update(table).filter_by(**key).values(expires_at=past))
 
-    @stateful.rule(number=st.integers(1, 3), required=REQUIRED, data=st.data())
-    def reserve(self, number, required, data):
+    @stateful.rule(number=st.integers(1, 3), required=REQUIRED, data=st.data(), kind=st.sampled_from(RESERVATIONS))
+    def reserve(self, number, required, data, kind):
         named = data.draw(st.sampled_from([None, *self.promises]))
         instances = [instance(next(self.numbers)) for _ in range(number)]
         body = {'instance_uuids': instances, 'required': sorted(required), 'resource_class': 'gold'}
-        body |= {'capacity_reservation': named.name} if named else {}
+        body |= RESERVATIONS[kind] | ({'capacity_reservation': named.name} if named else {})
         response = self.client.ask('POST', PATH, body)
         needed = required | named.required if named else required
         matching = [node for node in sorted(self.free) if needed <= self.traits[node]]
@@ -153,7 +155,7 @@ class Promising(machines.OnApps):
         if ways:
             chosen = {self.uuids.index(each['node_uuid']): each['uuid'] for each in response.json['reservations']}
             assert tuple(sorted(chosen)) in ways
-            self.hold({node: ('reservation', uuid) for node, uuid in chosen.items()}, named)
+            self.hold({node: (kind, uuid) for node, uuid in chosen.items()}, named)
         elif named:
             assert response.json['code'] == 'baremetal.capacity_reservation.used_up'
         elif len(matching) >= number:
@@ -189,13 +191,13 @@ class Promising(machines.OnApps):
             promise.nodes |= holders.keys()
 
     @stateful.precondition(lambda self: self.holders)
-    @stateful.rule(data=st.data(), expires=st.booleans())
-    def release(self, data, expires):
+    @stateful.rule(data=st.data())
+    def release(self, data):
         node = data.draw(st.sampled_from(sorted(self.holders)))
         kind, ident = self.holders.pop(node)
-        if kind == 'reservation' and expires:
+        if kind == 'expires':
             self.expire(tables.reservations, uuid=ident)
-        elif kind == 'reservation':
+        elif kind == 'lasts':
             assert self.client.ask('DELETE', f'{PATH}/{ident}').status_int == 204
         else:
             assert self.client.placement('DELETE', f'/allocations/{instance(ident)}').status_int == 204
