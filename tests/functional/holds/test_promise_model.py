@@ -141,7 +141,7 @@ class Promising(machines.OnApps):
             past = datetime.datetime.fromisoformat('2026-01-01')
             connection.execute(sa.update(table).filter_by(**key).values(expires_at=past))
 
-    @stateful.rule(number=st.integers(1, 3), required=REQUIRED, data=st.data(), kind=st.sampled_from(RESERVATIONS))
+    @stateful.rule(number=st.integers(1, 3), required=REQUIRED, data=st.data(), kind=st.sampled_from([*RESERVATIONS]))
     def reserve(self, number, required, data, kind):
         named = data.draw(st.sampled_from([None, *self.promises]))
         instances = [instance(next(self.numbers)) for _ in range(number)]
