@@ -7,32 +7,41 @@ import { useCallback, useEffect, useRef, useState } from './vendor/hooks.js';
  *
  * load gets an AbortSignal. Returns {data, turn, error, loading, isStale, reload}. Each reload has a higher turn, and
  * turn is that of the data. Data of the last key stay until the new data come, so that tables do not flicker; isStale
- * says so. If a reload of the same key fails, the data stay beside the error. at is the time of the data.
+ * says so. If a reload of the same key fails, the data stay beside the error. at is the time of the data. The promise of
+ * reload ends when it has succeeded or failed.
  *
  * @typedef {{data?: any, turn?: number, at?: string, error?: any, loading: boolean}} Loaded
  *
  * @param {string | null} key null loads nothing.
  * @param {(signal: AbortSignal) => Promise<any>} load
  * @param {unknown} version
- * @returns {Loaded & {isStale: boolean, reload: () => void}}
+ * @returns {Loaded & {isStale: boolean, reload: () => Promise<void>}}
  */
 export function useData(key, load, version = null) {
   const [state, setState] = useState(/** @type {Loaded & {key?: string}} */ ({ loading: true }));
   const [turn, setTurn] = useState(0);
+  const waiting = useRef(/** @type {(() => void)[]} */ ([]));
+  const settle = (/** @type {Parameters<typeof setState>[0]} */ next) => {
+    setState(next);
+    waiting.current.splice(0).forEach((resolve) => resolve());
+  };
   useEffect(() => {
     if (key === null) {
-      setState({ loading: false });
+      settle({ loading: false });
       return undefined;
     }
     const abort = new AbortController();
     setState(({ data, turn: old, at, key: present }) => ({ data, turn: old, at, key: present, loading: true }));
     load(abort.signal).then(
-      (data) => abort.signal.aborted || setState({ data, turn, at: new Date().toISOString(), key, loading: false }),
-      (error) => abort.signal.aborted || setState((old) => ({ ...(old.key === key ? old : {}), error, loading: false })),
+      (data) => abort.signal.aborted || settle({ data, turn, at: new Date().toISOString(), key, loading: false }),
+      (error) => abort.signal.aborted || settle((old) => ({ ...(old.key === key ? old : {}), error, loading: false })),
     );
     return () => abort.abort();
   }, [key, version, turn]);
-  const reload = useCallback(() => setTurn((old) => old + 1), []);
+  const reload = useCallback(() => {
+    setTurn((old) => old + 1);
+    return /** @type {Promise<void>} */ (new Promise((resolve) => waiting.current.push(resolve)));
+  }, []);
   useEffect(() => {
     addEventListener(AGAIN, reload);
     return () => removeEventListener(AGAIN, reload);

@@ -1,5 +1,5 @@
 // One node.
-import { get, query } from '../api.js';
+import { ApiError, get, query } from '../api.js';
 import { useData } from '../data.js';
 import { curl, text } from '../format.js';
 import { html } from '../html.js';
@@ -17,7 +17,11 @@ const ELSEWHERE = ['traits', 'trait_sources', 'links', 'ports', 'portgroups', 'v
 
 export function Node({ ident, parameters }) {
   const path = `/v1/nodes/${encodeURIComponent(ident)}`;
-  const node = useData(path, (signal) => get(path, { signal }));
+  const node = useData(path, async (signal) => {
+    // The browser takes these names for steps in the path.
+    if (['.', '..'].includes(ident)) throw new ApiError(404, `Node ${ident} could not be found.`);
+    return get(path, { signal });
+  });
   useTitle(node.data?.name);
   // A reload that fails in any other way leaves what is shown, and the draft of an edit.
   if (!node.data || node.error?.status === 404) {
@@ -42,14 +46,14 @@ export function Node({ ident, parameters }) {
     <${Problem} error=${node.error} retry=${node.reload} at=${node.at} />
     <${Outage.Provider} value=${node.error?.message}><div class="columns">
       <div class="stack">
-        <${TraitsOf} node=${data} at=${parameters.get('at')} turn=${turn} onChange=${node.reload} />
-        <${Timeline} node=${data} at=${parameters.get('at')} turn=${turn} />
+        <${TraitsOf} node=${data} ident=${ident} at=${parameters.get('at')} turn=${turn} onChange=${node.reload} />
+        <${Timeline} node=${data} ident=${ident} at=${parameters.get('at')} turn=${turn} />
       </div>
       <div class="stack">
         <${States} node=${data} hasFailed=${Boolean(node.error)} onChange=${node.reload} />
-        <${Reservation} node=${data} onChange=${node.reload} />
-        <${Ports} node=${data} />
-        <${Hardware} node=${data} />
+        <${Reservation} node=${data} turn=${turn} onChange=${node.reload} />
+        <${Ports} node=${data} turn=${turn} />
+        <${Hardware} node=${data} turn=${turn} />
         <${Fields} node=${data} />
         <${Card} title="The same with a command">
           <${Command} label="curl">${curl(path)}<//>
@@ -68,9 +72,9 @@ function Facts({ node }) {
   )}</dl>`;
 }
 
-function Ports({ node }) {
+function Ports({ node, turn }) {
   const path = `/v1/nodes/${node.uuid}/ports${query({ fields: 'uuid,address,pxe_enabled,physical_network,local_link_connection' })}`;
-  const { data, error, at, reload } = useData(path, (signal) => get(path, { signal }), node.updated_at);
+  const { data, error, at, reload } = useData(path, (signal) => get(path, { signal }), turn);
   return html`<${Card} title="Ports">
     <${Problem} error=${error} retry=${reload} at=${at} />
     ${data && !data.ports.length && html`<p class="muted">No port is registered. An inspection adds them.</p>`}

@@ -11,23 +11,23 @@ const Unknown = () => html`<span class="muted">unknown</span>`;
 /** Longer tables are behind a fold. */
 const SHORT = 12;
 
-export function Hardware({ node }) {
+export function Hardware({ node, turn }) {
   const path = `/v1/nodes/${node.uuid}/inventory`;
   // Only the route of the data says whether there are any: for a node without them, it is a 404.
   const [isShown, setShown] = useState(Boolean(node.inspection_finished_at));
-  const { data, error, reload } = useData(isShown ? path : null, (signal) => get(path, { signal }), node.updated_at);
+  const { data, error, reload } = useData(isShown ? path : null, (signal) => get(path, { signal }), turn);
   const none = error?.status === 404 && error.body.code !== 'baremetal.node.not_found';
   return html`<${Card} title="Hardware">
     ${!isShown && html`<button type="button" onClick=${() => setShown(true)}>Show the data of inspections</button>`}
     ${none ? html`<p class="muted" role="status">There are no data. The verb “inspect” collects them.</p>` : html`<${Problem} error=${error} retry=${reload} />`}
-    ${data && html`<${Expected} node=${node} /><${Found} node=${node} data=${data} />`}
+    ${data && html`<${Expected} node=${node} turn=${turn} /><${Found} node=${node} data=${data} />`}
   <//>`;
 }
 
 /** What inspection rules expect, and the node does not have. */
-function Expected({ node }) {
+function Expected({ node, turn }) {
   const path = `/v1/nodes/${node.uuid}/validate`;
-  const { data } = useData(path, (signal) => get(path, { signal }), node.updated_at);
+  const { data } = useData(path, (signal) => get(path, { signal }), turn);
   const reason = data?.inspect?.reason;
   return reason ? html`<p class="note warn"><strong>Not as expected.</strong> ${reason}</p>` : null;
 }

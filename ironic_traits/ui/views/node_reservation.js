@@ -3,15 +3,15 @@ import { get, request } from '../api.js';
 import { useAction, useData } from '../data.js';
 import { html } from '../html.js';
 import { useState } from '../vendor/hooks.js';
-import { Card, Confirm, Problem, Time } from '../widgets.js';
+import { Busy, Card, Confirm, Problem, Time } from '../widgets.js';
 
-export function Reservation({ node, onChange }) {
+export function Reservation({ node, turn, onChange }) {
   const uuid = node.reservation_uuid;
-  const [asking, setAsking] = useState(false);
-  const held = useData(uuid ? `/v1/reservations/${uuid}` : null, (signal) => get(`/v1/reservations/${uuid}`, { signal }));
+  const [asking, setAsking] = useState(null);
+  const held = useData(uuid ? `/v1/reservations/${uuid}` : null, (signal) => get(`/v1/reservations/${uuid}`, { signal }), turn);
   const [run, state] = useAction(async (method, path, body) => {
     await request(method, path, body);
-    onChange();
+    await onChange();
   }, onChange);
   const reserve = (event) => {
     event.preventDefault();
@@ -22,17 +22,19 @@ export function Reservation({ node, onChange }) {
       expires_in: Number(form.get('minutes')) * 60,
     });
   };
-  const reservation = held.data?.reservation;
+  // That of another user may be on its way.
+  const reservation = held.isStale ? null : held.data?.reservation;
   return html`<${Card} title="Reservation">
     <${Problem} error=${held.error} retry=${held.reload} />
     <${Problem} error=${state.error} />
+    ${uuid && !reservation && held.loading && html`<${Busy} />`}
     ${reservation &&
     html`<dl class="fields">
         <dt>Instance</dt><dd class="mono">${reservation.instance_uuid}</dd>
         <dt>Since</dt><dd><${Time} at=${reservation.created_at} ago /></dd>
         <dt>Until</dt><dd>${reservation.expires_at ? html`<${Time} at=${reservation.expires_at} />` : 'it is released'}</dd>
       </dl>
-      <div class="buttons"><button type="button" onClick=${() => setAsking(true)}>Release</button></div>`}
+      <div class="buttons"><button type="button" disabled=${state.running} onClick=${() => setAsking(reservation)}>Release</button></div>`}
     ${!uuid && node.provision_state !== 'available' && html`<p class="muted">Nobody has reserved the node.</p>`}
     ${!uuid && node.provision_state === 'available' &&
     html`<details><summary>Reserve it</summary>
@@ -42,9 +44,9 @@ export function Reservation({ node, onChange }) {
         <button type="submit" disabled=${state.running}>Reserve</button>
       </form></details>`}
     ${asking &&
-    html`<${Confirm} title="Release the node?" action="Release" danger onClose=${() => setAsking(false)}
-      onConfirm=${() => run('DELETE', `/v1/reservations/${uuid}`)}>
-      <p>Other users can reserve the node after the release.</p>
+    html`<${Confirm} title="Release the node?" action="Release" danger onClose=${() => setAsking(null)}
+      onConfirm=${() => run('DELETE', `/v1/reservations/${asking.uuid}`)}>
+      <p>It is reserved for the instance <span class="mono">${asking.instance_uuid}</span>. Other users can reserve the node after the release.</p>
     <//>`}
   <//>`;
 }

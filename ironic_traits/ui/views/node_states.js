@@ -3,7 +3,7 @@ import { get, request } from '../api.js';
 import { useAction } from '../data.js';
 import { html } from '../html.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
-import { Card, Confirm, Problem, State, Time } from '../widgets.js';
+import { Card, Confirm, Problem, State, Time, kindOf } from '../widgets.js';
 
 /**
  * The verbs that need no arguments: {verb: states in which the state machine allows it}.
@@ -56,9 +56,11 @@ export function States({ node, hasFailed, onChange }) {
   const [asking, setAsking] = useState(null);
   const [run, state] = useAction(async (method, path, body) => {
     await request(method, `/v1/nodes/${node.uuid}/${path}`, body);
-    onChange();
+    await onChange();
   }, onChange);
-  const isMoving = Boolean(node.target_power_state || (node.target_provision_state && node.reservation));
+  // Who may not see who holds the lock sees only the state.
+  const isLocked = isRedacted(node.reservation) ? kindOf(node.provision_state) === 'moving' : node.reservation;
+  const isMoving = Boolean(node.target_power_state || (node.target_provision_state && isLocked));
   // It waits for the ramdisk on its machine, for example, and nothing holds its lock.
   const isWaiting = !isMoving && node.provision_state.includes('wait');
   useLook(node, isMoving || isWaiting, hasFailed, onChange);
@@ -92,7 +94,7 @@ export function States({ node, hasFailed, onChange }) {
       <dt>Maintenance</dt><dd>${node.maintenance ? `yes: ${node.maintenance_reason || 'no reason'}` : 'no'}</dd>
       ${node.instance_uuid && html`<dt>Instance</dt><dd class="mono">${node.instance_uuid}</dd>`}
     </dl>
-    ${node.last_error && html`<div class="note warn"><strong>Last error</strong><p>${node.last_error}</p></div>`}
+    ${node.last_error && !isRedacted(node.last_error) && html`<div class="note warn"><strong>Last error</strong><p>${node.last_error}</p></div>`}
     ${(isMoving || isWaiting) && html`<p class="busy" role="status"><span class="spinner" aria-hidden="true"></span>${isMoving ? 'A worker works on the node …' : 'The node waits for its machine …'}</p>`}
     <${Problem} error=${state.error} />
     ${node.origin && html`<p class="muted">The Ironic of the cloud “${node.origin}” manages this node. Change its state there.</p>`}
@@ -112,6 +114,11 @@ export function States({ node, hasFailed, onChange }) {
       ${asking.reason && html`<label>Reason <input name="reason" size="40" /></label>`}
     <//>`}
   <//>`;
+}
+
+/** Whether the service hides a value from the user. */
+function isRedacted(value) {
+  return String(value ?? '').startsWith('** Redacted');
 }
 
 /** Whether a target makes a difference in a power state: a node that is off has nothing to shut down. */

@@ -14,24 +14,26 @@ const MAX_PAGE = 1000;
 /** The event of a change of the provision state: [, verb, old state, new state, the rest of the text]. */
 export const TRANSITION = /^(?:Requested: ([^.]+)\. )?The provision state changed from "([^"]+)" to "([^"]+)"\.(.*)$/s;
 
-export function Timeline({ node, at, turn }) {
+export function Timeline({ node, ident, at, turn }) {
   const [count, setCount] = useState(SIZE);
   const { data, error, loading, reload } = useData(node.uuid, (signal) => newest({ node: node.uuid }, count, signal), `${count} ${turn}`);
+  // The node is there: its page shows it.
+  const isHidden = [403, 404].includes(error?.status);
   const show = (event) => {
     event.preventDefault();
     const moment = String(new FormData(event.target).get('at'));
-    if (moment) go(['nodes', node.uuid], { at: new Date(moment).toISOString() });
+    if (moment) go(['nodes', ident], { at: new Date(moment).toISOString() });
   };
   return html`<${Card} title="Timeline">
     <form class="row" onSubmit=${show}>
       <label>Traits at a time <input type="datetime-local" name="at" step="1" max="9999-12-31T23:59:59" /></label>
       <button type="submit">Show</button>
     </form>
-    <${Problem} error=${error} retry=${reload} />
+    ${isHidden ? html`<p class="muted" role="status">Your project may not see the history of this node.</p>` : html`<${Problem} error=${error} retry=${reload} />`}
     ${!data && loading && html`<${Busy} />`}
     ${data && !data.history.length && html`<p class="muted">There are no entries. Old ones are purged: see [history] in the configuration.</p>`}
     <ol class="timeline">
-      ${(data?.history ?? []).map((entry) => html`<${Entry} key=${entry.uuid} entry=${entry} node=${node} at=${at} />`)}
+      ${(data?.history ?? []).map((entry) => html`<${Entry} key=${entry.uuid} entry=${entry} ident=${ident} at=${at} />`)}
     </ol>
     ${data?.next && html`<button type="button" disabled=${loading} onClick=${() => setCount(GROWTH * count)}>${loading ? 'Loading …' : 'Show older entries'}</button>`}
   <//>`;
@@ -54,9 +56,9 @@ export async function newest(filters, count, signal) {
   return { history, next: path };
 }
 
-function Entry({ entry, node, at }) {
+function Entry({ entry, ident, at }) {
   const isShown = at && Date.parse(at.replaceAll(' ', '+')) === Date.parse(entry.created_at);
-  const target = link(['nodes', node.uuid], { at: entry.created_at });
+  const target = link(['nodes', ident], { at: entry.created_at });
   return html`<li class="${entry.severity} ${entry.event_type}-event ${isShown ? 'current' : ''}">
     <div class="when">
       <${Time} at=${entry.created_at} /><span>${entry.event_type}</span>

@@ -9,17 +9,17 @@ import { TraitInput } from '../trait_input.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy, Card, Problem, Time, Trait } from '../widgets.js';
 
-export function TraitsOf({ node, at, turn, onChange }) {
+export function TraitsOf({ node, ident, at, turn, onChange }) {
   const [editing, setEditing] = useState(false);
   const path = `/v1/nodes/${node.uuid}/traits`;
   const now = useData(path, (signal) => get(`${path}?detail=true`, { signal }), turn);
-  const done = () => {
+  const done = async () => {
+    await Promise.all([now.reload(), onChange()]);
     setEditing(false);
-    onChange();
   };
   const edit = html`<button type="button" onClick=${() => setEditing(true)}>Edit</button>`;
   // It stays while other traits are shown: it may have a draft.
-  return html`${at && html`<${Past} key=${at} node=${node} at=${at} now=${now.data?.traits.map((each) => each.trait)} />`}
+  return html`${at && html`<${Past} key=${at} node=${node} ident=${ident} at=${at} now=${now.data?.traits.map((each) => each.trait)} />`}
     <div hidden=${Boolean(at)}>
       <${Card} title="Traits" actions=${now.data && !editing && edit}>
         <${Problem} error=${now.error} retry=${now.reload} at=${now.at} />
@@ -62,7 +62,7 @@ function Edit({ node, names, onRefusal, onDone, onCancel }) {
   const [send, state, reset] = useAction(async (guard) => {
     const body = { nodes: [node.uuid], ...(added.length && { add: added }), ...(removed.length && { remove: removed }) };
     const result = await request('POST', '/v1/traits/edits', { ...body, ...guard });
-    if (guard.digest) onDone();
+    if (guard.digest) await onDone();
     return result;
   }, onRefusal);
   const change = (update) => {
@@ -123,7 +123,7 @@ function Preview({ result }) {
   </div>`;
 }
 
-function Past({ node, at, now }) {
+function Past({ node, ident, at, now }) {
   const moment = at.replaceAll(' ', '+');
   const isTime = !Number.isNaN(Date.parse(moment));
   const path = `/v1/nodes/${node.uuid}/traits${query({ at: moment }).replaceAll('+', '%2B')}`;
@@ -131,7 +131,7 @@ function Past({ node, at, now }) {
   const names = data?.traits ?? [];
   const gone = now ? names.filter((name) => !now.includes(name)) : [];
   const later = (data && now ? now : []).filter((name) => !names.includes(name));
-  const back = html`<a class="button" href=${link(['nodes', node.uuid])}>Back to now</a>`;
+  const back = html`<a class="button" href=${link(['nodes', ident])}>Back to now</a>`;
   if (!isTime) {
     const wrong = new Error(`“${at}” in the link is not a time. Choose a time in the timeline.`);
     return html`<${Card} title="Traits at another time" actions=${back}><${Problem} error=${wrong} /><//>`;

@@ -77,7 +77,7 @@ export function Nodes({ parameters }) {
         <${Chips} parameters=${parameters} />
         <${Problem} error=${state.error} retry=${retry} at=${state.at} ways=${{ 400: ['All nodes', '#/nodes'], ...(PAGE_PARAMETERS.some((name) => parameters.get(name)) && { 404: ['First page', link(['nodes'], changed(parameters, {}))] }) }} />
         ${!state.data && state.loading && html`<${Busy} />`}
-        ${state.data && html`<${Table} ...${{ list: state.data, columns, parameters, loading: state.loading, chosen, onChoose: setChosen, onCreate: retry }} />`}
+        ${state.data && html`<${Table} ...${{ list: state.data, columns, parameters, loading: state.loading, isStale: state.isStale, chosen, onChoose: setChosen, onCreate: retry }} />`}
         ${state.data && html`<${NodePager} parameters=${parameters} list=${state.data} total=${total} isStale=${state.isStale} />`}
         <details class="commands">
           <summary>The same with a command</summary>
@@ -273,12 +273,14 @@ function Baremetal({ filters, columns, order: sorting = [], more = [] }) {
 }
 
 /** The table of the nodes; chosen: the uuids of those that are selected. */
-function Table({ list, columns, parameters, loading, chosen, onChoose, onCreate }) {
+function Table({ list, columns, parameters, loading, isStale, chosen, onChoose, onCreate }) {
   const { nodes } = list;
   const uuids = nodes.map(({ uuid }) => uuid);
   const isWhole = uuids.every((uuid) => chosen.has(uuid));
   const choose = (some, isChosen) => onChoose(new Set(isChosen ? [...chosen, ...some] : [...chosen].filter((uuid) => !some.includes(uuid))));
-  const box = (label, some, isChosen) => html`<input type="checkbox" aria-label=${label} checked=${isChosen} onChange=${() => choose(some, !isChosen)} />`;
+  const box = (label, some, isChosen) => html`<input type="checkbox" aria-label=${label} checked=${isChosen} disabled=${isStale} onChange=${() => choose(some, !isChosen)} />`;
+  // The parameters are not those of the list.
+  if (!nodes.length && isStale) return html`<${Busy} />`;
   if (!nodes.length) return html`<${None} parameters=${parameters} reasons=${warnings.get(list) ?? []} onCreate=${onCreate} />`;
   return html`<div class="scroll ${loading ? 'stale' : ''}" tabindex="0" role="region" aria-label="Table of nodes">
     <table class="nodes" role="table">

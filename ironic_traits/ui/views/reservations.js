@@ -9,6 +9,7 @@ import { useState } from '../vendor/hooks.js';
 import { Busy, Command, Confirm, Empty, NodeLink, Pager, Problem, Time } from '../widgets.js';
 
 const SIZE = 50;
+const HOUR = 3600000;
 /** How many reserved nodes are read at once. With more, those of the page are read one by one. */
 const MANY = 100;
 /** What the table shows of a node. */
@@ -23,9 +24,10 @@ export function Reservations({ parameters }) {
   const [filter] = data ? [data.filter] : filters;
   const form = useFields(['search'], parameters);
   const [asking, setAsking] = useState(null);
-  const [run, state] = useAction(async (method, target, body) => {
-    await request(method, target, body);
-    reload();
+  const release = async ({ uuid }) => request('DELETE', `/v1/reservations/${uuid}`);
+  const [run, state] = useAction(async (change, each) => {
+    await change(each);
+    await reload();
   }, reload);
   const search = (event) => {
     event.preventDefault();
@@ -41,8 +43,8 @@ export function Reservations({ parameters }) {
     <section class="card" aria-label="Reservations">
       <${Problem} error=${error} retry=${reload} at=${at} ways=${marker && { 404: ['First page', link(['reservations'], { search: sought })] }} />
       <${Problem} error=${state.error} />
-      ${!data && loading && html`<${Busy} />`}
-      ${data && !data.reservations.length && html`<${Empty} title=${sought ? 'No reservation matches.' : 'Nothing is reserved.'}>
+      ${(!data || (isStale && !data.reservations.length)) && loading && html`<${Busy} />`}
+      ${data && !isStale && !data.reservations.length && html`<${Empty} title=${sought ? 'No reservation matches.' : 'Nothing is reserved.'}>
         <p>The view <a href="#/why">Why</a> finds a node that matches, and reserves it.</p><//>`}
       ${data?.reservations.length > 0 &&
       html`<div class="scroll ${isStale ? 'stale' : ''}" tabindex="0" role="region" aria-label="Table of reservations"><table>
@@ -55,7 +57,7 @@ export function Reservations({ parameters }) {
             <td><${Time} at=${each.created_at} both /></td>
             <td>${each.expires_at ? html`<${Time} at=${each.expires_at} both />` : 'it is released'}</td>
             <td>${each.expires_at && html`<button type="button" class="small" disabled=${state.running} aria-label=${`Extend by 1 hour: ${each.instance_uuid}`}
-                  onClick=${() => run('POST', `/v1/reservations/${each.uuid}/renew`, { expires_at: anHourAfter(each.expires_at) })}>Extend by 1 hour</button>`}${' '}
+                  onClick=${() => run(extend, each)}>Extend by 1 hour</button>`}${' '}
                 <button type="button" class="small" disabled=${state.running} aria-label=${`Release ${each.instance_uuid}`} onClick=${() => setAsking(each)}>Release</button></td>
           </tr>`,
         )}</tbody>
@@ -67,14 +69,16 @@ export function Reservations({ parameters }) {
       </details>
     </section>
     ${asking &&
-    html`<${Confirm} title="Release the node?" action="Release" danger onClose=${() => setAsking(null)} onConfirm=${() => run('DELETE', `/v1/reservations/${asking.uuid}`)}>
+    html`<${Confirm} title="Release the node?" action="Release" danger onClose=${() => setAsking(null)} onConfirm=${() => run(release, asking)}>
       <p>The node ${data.nodes.get(asking.node_uuid)?.name ?? asking.node_uuid} is reserved for the instance <span class="mono">${asking.instance_uuid}</span>. Other users can reserve it after the release.</p>
     <//>`}`;
 }
 
-/** Return the time an hour after another one. */
-function anHourAfter(time) {
-  return new Date(Date.parse(time) + 3600000).toISOString();
+/** Let a reservation end an hour later. It may end at another time than what is shown. */
+async function extend({ uuid }) {
+  const { reservation } = await get(`/v1/reservations/${uuid}`);
+  const end = new Date(Date.parse(reservation.expires_at) + HOUR);
+  await request('POST', `/v1/reservations/${uuid}/renew`, { expires_at: end.toISOString() });
 }
 
 function owner(node) {

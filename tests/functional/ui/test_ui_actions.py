@@ -320,6 +320,70 @@ def test_a_release_that_is_refused(tab, site):
     expect(card.get_by_role('alert')).to_contain_text(f'Reservation {reservation} could not be found')
 
 
+def test_a_release_is_of_the_reservation_that_is_shown(tab, site):
+    """Not of the one that another user has got meanwhile, and that the page has not read yet."""
+    tab.expected = ['404']
+    own = [INSTANCES[0][:-2] + number for number in ('71', '72')]
+    uuid = site.available('twice')
+    first = site.reserve(uuid, own[0])
+    page = tab.open(f'#/nodes/{uuid}')
+    card, dialog = page.get_by_role('region', name='Reservation'), page.get_by_role('dialog')
+    card.get_by_role('button', name='Release').click()
+    expect(dialog).to_contain_text(own[0])
+    site.ask('DELETE', f'/v1/reservations/{first}')
+    second = site.reserve(uuid, own[1])
+    held = []
+    page.route(f'**/v1/reservations/{second}', lambda route: held.append(route))
+    dialog.get_by_role('button', name='Release').click()
+    expect(card.get_by_role('alert')).to_contain_text(f'Reservation {first} could not be found')
+    wait_until(lambda: held or page.wait_for_timeout(20))
+    expect(card.get_by_role('button', name='Release')).to_have_count(0)
+    expect(card.locator('.busy')).to_have_count(1)
+    held[0].continue_()
+    expect(card).to_contain_text(own[1])
+    site.ask('DELETE', f'/v1/reservations/{second}')
+
+
+def test_a_reservation_that_was_extended_meanwhile(tab, site):
+    """It ends an hour later than before, not than the page shows."""
+    uuid = site.available('extended')
+    own = INSTANCES[0][:-2] + '73'
+    body = {'node_uuid': [uuid], 'instance_uuid': own, 'expires_at': '2031-01-01T10:00:00+00:00'}
+    reservation = site.ask('POST', '/v1/reservations', body)['reservation']['uuid']
+    page = tab.open('#/reservations')
+    row = page.locator('tr', has_text=own)
+    expect(row).to_be_visible()
+    site.ask('POST', f'/v1/reservations/{reservation}/renew', {'expires_at': '2031-01-01T15:00:00+00:00'})
+    with page.expect_response('**/renew'):
+        row.get_by_role('button', name='Extend').click()
+    ends = site.ask('GET', f'/v1/reservations/{reservation}')['reservation']['expires_at']
+    assert ends.startswith('2031-01-01T16:00:00')
+
+
+def test_an_action_lasts_until_the_page_shows_it(tab, site):
+    """Nobody clicks again because nothing seems to have happened."""
+    uuid = site.available('patient')
+    page = tab.open(f'#/nodes/{uuid}')
+    page.get_by_text('Reserve it').click()
+    held = []
+    page.route(f'**/v1/nodes/{uuid}', lambda route: held.append(route))
+    button = page.get_by_role('button', name='Reserve', exact=True)
+    button.click()
+    wait_until(lambda: held or page.wait_for_timeout(20))
+    expect(button).to_be_disabled()
+    held.pop().continue_()
+    expect(page.get_by_role('button', name='Release')).to_be_visible()
+    page.get_by_role('button', name='Edit').click()
+    page.get_by_label('Add a trait').fill('CUSTOM_SLOW')
+    page.get_by_label('Add a trait').press('Enter')
+    page.get_by_role('button', name='Preview').click()
+    page.get_by_role('button', name='Apply').click()
+    wait_until(lambda: held or page.wait_for_timeout(20))
+    expect(page.get_by_role('region', name='Traits and their sources')).to_have_count(0)
+    held.pop().continue_()
+    expect(page.get_by_role('region', name='Traits and their sources')).to_contain_text('CUSTOM_SLOW')
+
+
 def test_a_release_that_is_refused_in_the_list(tab, site):
     tab.expected = ['404']
     reservation = site.reserve(site.available('listed'), INSTANCES[2])
