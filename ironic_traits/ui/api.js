@@ -24,7 +24,7 @@ export const service = { strategy: null };
 /** @type {Set<Listener>} */
 const listeners = new Set();
 
-/** @typedef {{token: string, expires_at?: string, user?: string, project?: string, system?: boolean, roles?: string[]}} Session */
+/** @typedef {{token: string, expires_at?: string, user?: string, user_id?: string, project?: string, project_id?: string, system?: boolean, roles?: string[]}} Session */
 /** @typedef {Record<string, unknown>} Values {name: value, or list of values}. */
 
 /** An error response, or none: status is 0 if the service does not answer. */
@@ -139,7 +139,7 @@ export async function request(method, path, body, { signal, headers = {} } = {})
   }
   if (response.ok) return text ? withWarnings(documentOf(response.status, text), response.headers.get('Warning')) : null;
   if (response.status === 401 && token && token === session.value?.token) session.expire();
-  throw failure(response.status, text);
+  throw failure(response.status, text, Boolean(token));
 }
 
 /**
@@ -173,13 +173,15 @@ export const get = (path, options) => request('GET', path, undefined, options);
  *
  * @param {number} status
  * @param {string} text
+ * @param {boolean} hasToken whether the request had one.
  */
-function failure(status, text) {
+function failure(status, text, hasToken) {
   // The page of a proxy has no message: then it is that of the status.
   const body = parsed(text) ?? {};
   const inner = typeof body.error_message === 'string' ? (parsed(body.error_message) ?? body.error_message) : body.error_message;
   let message = inner?.faultstring ?? inner?.description ?? body.errors?.[0]?.detail ?? (typeof inner === 'string' ? inner : '');
-  if (status === 401 && !message) message = 'The service needs a user and a password. Reload the page to enter them.';
+  if (status === 401 && hasToken) message = 'Your session had ended, so nothing was done. Try again.';
+  else if (status === 401 && !message) message = 'The service needs a user and a password. Reload the page to enter them.';
   return new ApiError(status, message || `The service answered with status ${status}.`, body);
 }
 

@@ -4,7 +4,7 @@ import { useData } from './data.js';
 import { html } from './html.js';
 import { Keyboard } from './keyboard.js';
 import { Login, endSession } from './login.js';
-import { AGAIN, PAGE_PARAMETERS, link, usePlace, useTitle } from './router.js';
+import { AGAIN, PAGE_PARAMETERS, link, mayLeave, usePlace, useTitle } from './router.js';
 import { SavedViews } from './saved.js';
 import { ROWS, store, stored } from './stored.js';
 import { render } from './vendor/preact.js';
@@ -45,6 +45,8 @@ function App() {
       session.listen((message) => {
         setEnded(message);
         setTurn((turn) => turn + 1);
+        // A dialog would lie over the login.
+        if (!session.value) document.querySelectorAll('dialog').forEach((dialog) => dialog.close());
         if (session.value) dispatchEvent(new Event(AGAIN));
       }),
     [],
@@ -65,7 +67,7 @@ function App() {
 
 /** Return what is equal in the sessions of a user. Of a pasted token, the user is not known. */
 function userOf(value) {
-  const { user, project, system, token } = value ?? {};
+  const { user_id: user, project_id: project, system, token } = value ?? {};
   return user ? JSON.stringify([user, project, system]) : (token ?? '');
 }
 
@@ -132,7 +134,7 @@ function User() {
   const { user, project, system } = session.value ?? {};
   const scope = system ? 'system' : project;
   return html`<span class="user">${user ?? 'token'}${scope && html`<span class="muted"> · ${scope}</span>`}</span>
-    <button type="button" class="small" onClick=${endSession}>Log out</button>`;
+    <button type="button" class="small" onClick=${() => mayLeave() && endSession()}>Log out</button>`;
 }
 
 /** The choice of colours, which the browser remembers. */

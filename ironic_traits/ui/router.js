@@ -64,6 +64,11 @@ export function guard(ask) {
   };
 }
 
+/** Whether the user may leave this page. */
+export function mayLeave() {
+  return !mayGo || mayGo(place({ hash: '' }));
+}
+
 /** Return the place, and render again when it changes. */
 export function usePlace() {
   const [current, setCurrent] = useState(place);

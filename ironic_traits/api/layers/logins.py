@@ -96,7 +96,9 @@ class Logins:
             'token': access.auth_token,
             'expires_at': access.expires.isoformat(),
             'user': access.username,
+            'user_id': access.user_id,
             'project': access.project_name,
+            'project_id': access.project_id,
             'system': bool(access.system_scoped),
             'roles': sorted(access.role_names),
         }

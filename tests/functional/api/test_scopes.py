@@ -8,7 +8,7 @@ from tests.support.service import make_app, upgraded
 ADMIN = {'X-Auth-Token': 'admin', 'OpenStack-System-Scope': 'all', 'X-Roles': 'admin,member,reader'}
 PROJECT = {'X-Auth-Token': 'demo:demo', 'X-Roles': 'admin,member,reader'}
 DOMAIN = {'X-Auth-Token': 'demo', 'X-Domain-Id': 'default', 'X-Roles': 'admin,member,reader'}
-REQUIRES = '. It requires system scope, and the token has {} scope.'
+REQUIRES = '. Your roles allow it with system scope only, and the token has {} scope.'
 DENIED = 'Access was denied to the following resource: {}'
 #: {rule that needs system scope: request that it guards}.
 SYSTEM = {

@@ -55,7 +55,10 @@ def test_with_keystone(browser, keystone, server):
         _log_in(page, 'reader', SECRET, 'web')
         expect(page.locator('tbody td.name')).to_have_text(['of-web'])
         expect(page.locator('.session')).to_contain_text('reader · web')
-        token = page.evaluate("JSON.parse(sessionStorage.getItem('ironic-traits.session')).token")
+        session = page.evaluate("JSON.parse(sessionStorage.getItem('ironic-traits.session'))")
+        token = session['token']
+        assert session['project_id'] == keystone.projects['web']
+        assert session['user_id']
         assert token not in page.url + page.evaluate(STORED) + server.output
         assert SECRET not in page.evaluate(STORED) + server.output
         page.locator('.commands summary').click()
@@ -128,6 +131,37 @@ def test_an_expired_token_leads_back_to_the_same_view(browser, keystone, server)
         assert page.evaluate("JSON.parse(sessionStorage.getItem('ironic-traits.session')).system") is True
 
 
+def test_a_dialog_ends_with_the_session(browser, keystone, server):
+    """It would lie over the login."""
+    with browsers.tab(browser, server.base) as tab:
+        tab.expected = ['401']
+        page = tab.open('#/nodes?columns=name')
+        _log_in(page, 'reader', SECRET, 'web')
+        expect(page.locator('tbody td.name')).to_have_text(['of-web'])
+        token = page.evaluate("JSON.parse(sessionStorage.getItem('ironic-traits.session')).token")
+        page.get_by_role('button', name='Saved').click()
+        keystone.ask('DELETE', '/auth/tokens', **{'X-Subject-Token': token})
+        page.evaluate("dispatchEvent(new Event('ironic-traits.again'))")
+        expect(page.get_by_text('Your session has ended.')).to_be_visible()
+        _log_in(page, 'reader', SECRET, 'web')
+        expect(page.locator('tbody td.name')).to_have_text(['of-web'])
+
+
+def test_a_leased_node(browser, keystone, server):
+    """What its project may not see is no failure."""
+    system = _versioned({'X-Auth-Token': keystone.login('admin', PASSWORD)})
+    node = {'driver': 'fake-hardware', 'name': 'leased', 'lessee': keystone.projects['web']}
+    assert http_client.ask(server.base, 'POST', '/v1/nodes', node, system)[0] == 201
+    with browsers.tab(browser, server.base) as tab:
+        tab.expected = ['404', '403']
+        page = tab.open('#/nodes/leased')
+        _log_in(page, 'reader', SECRET, 'web')
+        expect(page.get_by_text('Your project may not see the history of this node.')).to_be_visible()
+        expect(page.get_by_role('alert')).to_have_count(0)
+        expect(page.get_by_role('region', name='State')).not_to_contain_text('Redacted')
+    assert http_client.ask(server.base, 'DELETE', '/v1/nodes/leased', None, system)[0] == 204
+
+
 def test_a_draft_after_the_end_of_a_session(browser, keystone, server):
     """It stays for its user, and no other one sees it."""
     with browsers.tab(browser, server.base) as tab:
@@ -153,9 +187,11 @@ def test_a_draft_after_the_end_of_a_session(browser, keystone, server):
         expect(page.locator('dialog')).to_have_count(0)
         tab.check_accessibility()
         page.get_by_label('system').check()
-        _log_in(page, 'admin', PASSWORD)
+        # The rules are read again, while the page shows the old ones.
+        with page.expect_response('**/v1/inspection_rules*'):
+            _log_in(page, 'admin', PASSWORD)
         expect(draft).to_have_value('[{"name": "mine"}]')
-        expect(page.get_by_text('No rule was created here.')).to_be_visible()
+        expect(page.get_by_role('alert')).to_contain_text('Your session had ended, so nothing was done. Try again.')
         end_session()
         _log_in(page, 'reader', SECRET, 'web')
         expect(draft).not_to_have_value('[{"name": "mine"}]')
