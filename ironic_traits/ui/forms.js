@@ -1,4 +1,5 @@
 // Forms that show the parameters of the place.
+import { ApiError } from './api.js';
 import { useEffect, useLayoutEffect, useRef } from './vendor/hooks.js';
 
 /**
@@ -21,7 +22,9 @@ export function useFields(names, parameters, wrong = null) {
   }, [JSON.stringify(values)]);
   useEffect(() => {
     const field = wrong && form.current?.elements.namedItem(wrong.field);
-    if (field instanceof HTMLElement) field.focus();
+    // The user may enter something else when the service responds.
+    const isLate = wrong?.cause instanceof ApiError && document.activeElement?.matches('input, textarea, select');
+    if (field instanceof HTMLElement && !isLate) field.focus();
   }, [wrong?.message]);
   return form;
 }
@@ -68,7 +71,7 @@ export class FieldError extends Error {
  */
 export function atTrait(error, fields, parameters) {
   if (error?.status !== 400) return null;
-  const isNamed = (/** @type {string} */ name) => error.message.includes(name);
+  const isNamed = (/** @type {string} */ name) => error.message.includes(`'${name}' is not a trait`);
   const field = fields.find((each) => namesIn(parameters.get(each) ?? '').some(isNamed));
   return field ? new FieldError(field, error.message, error) : null;
 }

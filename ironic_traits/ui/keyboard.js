@@ -28,8 +28,8 @@ function goToRow(step) {
 }
 
 function goToSearch() {
-  const fields = ['main [role="search"] input', 'main input:not([type="checkbox"])'].map((each) => document.querySelector(each));
-  /** @type {HTMLInputElement | null} */ (fields.find(Boolean) ?? null)?.focus();
+  const shown = (/** @type {string} */ selector) => [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(selector))].find((field) => field.getClientRects().length);
+  (shown('main [role="search"] input') ?? shown('main input:not([type="checkbox"])'))?.focus();
 }
 
 /** A button that lists the keys. They work while it is on the page, and nowhere where text is entered. */

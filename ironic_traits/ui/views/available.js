@@ -26,8 +26,8 @@ export function Available() {
   const [isOpen, setOpen] = useState(false);
   const state = useData(isOpen ? 'available' : null, read);
   return html`<${Card} title="Available nodes over time">
-    ${!isOpen && html`<button type="button" onClick=${() => setOpen(true)}>Show the last ${DAYS} days</button>`}
-    <${Problem} error=${state.error} retry=${state.reload} />
+    ${(!isOpen || state.error) && html`<button type="button" onClick=${() => (isOpen ? state.reload() : setOpen(true))}>Show the last ${DAYS} days</button>`}
+    <${Problem} error=${state.error} />
     ${isOpen && !state.data && state.loading && html`<${Busy}>Reading the history …<//>`}
     ${state.data && html`<${Graphs} ...${state.data} />`}
   <//>`;

@@ -41,6 +41,9 @@ function changeOf(form) {
 /** Return the lines of a report for a response about actions: [{uuid, name, outcome, details}]. */
 const linesOf = ({ nodes }) => nodes.map(({ uuid, name, outcome, error }) => ({ uuid, name, outcome, details: error ?? '' }));
 
+/** Return the line of a report for a node of which the outcome is unknown. */
+const uncertain = (line) => (line.outcome === 'done' ? { ...line, outcome: 'unknown', details: `${line.details} Look at the node.`.trim() } : line);
+
 /** Return the part of a preview for some nodes: {nodes, digest, lines}. Throws ApiError. */
 async function previewOf([path, body], nodes, signal) {
   const without = async (refused) => {
@@ -123,6 +126,11 @@ export function Bulk({ nodes, filters, present, total, onDone, onClose }) {
         const refused = part.lines.filter(({ uuid }) => !part.nodes.includes(uuid));
         lines.push(...(path === EDITS ? part.lines : [...refused, ...linesOf(result)]));
       }
+    } catch (error) {
+      // Without a response, or with a failure of the server, the service may have done it.
+      const part = parts.find(({ lines: [first] }) => first && !lines.some(({ uuid }) => uuid === first.uuid));
+      if (part && !(error.status >= 400 && error.status < 500)) lines.push(...part.lines.map(uncertain));
+      throw error;
     } finally {
       setReport({ lines, left: whole - lines.length });
       onDone();
@@ -207,16 +215,16 @@ function Progress({ done = 0, whole, words, onCancel }) {
 function Report({ lines, left = 0, isPreview = false }) {
   const counts = {};
   for (const { outcome } of lines) counts[outcome] = (counts[outcome] ?? 0) + 1;
-  const words = { done: isPreview ? 'would change' : 'changed', unchanged: isPreview ? 'would stay as they are' : 'unchanged', refused: isPreview ? 'would refuse' : 'refused' };
-  const order = ['refused', 'done', 'unchanged'];
+  const words = { done: isPreview ? 'would change' : 'changed', unchanged: isPreview ? 'would stay as they are' : 'unchanged', refused: isPreview ? 'would refuse' : 'refused', unknown: 'without an answer' };
+  const order = ['unknown', 'refused', 'done', 'unchanged'];
   const shown = [...lines].sort((one, other) => order.indexOf(one.outcome) - order.indexOf(other.outcome)).slice(0, MAX_SHOWN);
   const save = (kind) => {
     const file = new ListFile(kind, 'report', COLUMNS);
     file.add(lines);
     file.save();
   };
-  return html`<div class="note ${counts.refused || left ? 'warn' : isPreview ? '' : 'good'}" role="status">
-      <strong>${['done', 'unchanged', 'refused'].filter((name) => counts[name]).map((name) => `${plural(counts[name], 'node')} ${words[name]}`).join(', ') || 'No node.'}</strong>
+  return html`<div class="note ${counts.refused || counts.unknown || left ? 'warn' : isPreview ? '' : 'good'}" role="status">
+      <strong>${['done', 'unchanged', 'refused', 'unknown'].filter((name) => counts[name]).map((name) => `${plural(counts[name], 'node')} ${words[name]}`).join(', ') || 'No node.'}</strong>
       ${left > 0 && html` ${plural(left, 'node')} not reached: preview again to go on.`}
     </div>
     ${shown.length > 0 && html`<div class="scroll" tabindex="0" role="region" aria-label="Outcome for each node"><table>

@@ -13,7 +13,8 @@ const TYPES = ['provisioning', 'power', 'maintenance', 'reservation', 'node', 't
 const FILTERS = ['event_type', 'severity', 'node', 'trait', 'source'];
 /** The fields of the form, as they are in the URL. */
 const FIELDS = [...FILTERS, 'hours'];
-/** The choice of times from which on entries are listed: {hours until now: label}. */
+/** The choice of times from which on entries are listed: {hours until now: label}. A link may have up to MAX_HOURS. */
+const MAX_HOURS = 100000;
 const PERIODS = { 1: 'last hour', 24: 'last day', 168: 'last week' };
 const SIZE = 50;
 /** Milliseconds between two looks at what is new. */
@@ -21,7 +22,8 @@ const PAUSE = 5000;
 
 export function Changes({ parameters }) {
   const [following, setFollowing] = useState(false);
-  const hours = Number(parameters.get('hours')) > 0 ? parameters.get('hours') : null;
+  const asked = Number(parameters.get('hours'));
+  const hours = asked > 0 && asked <= MAX_HOURS ? String(asked) : null;
   const filters = Object.fromEntries(FILTERS.map((name) => [name, parameters.get(name)]));
   const present = { ...filters, hours };
   const marker = parameters.get('marker');
@@ -57,8 +59,8 @@ export function Changes({ parameters }) {
         <label class="check"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.target.checked)} /> Reload every 5 seconds</label>
       </form>
       <${Problem} error=${error} retry=${reload} at=${at} ways=${marker && { 404: ['First page', link(['changes'], present)] }} />
-      ${!data && loading && html`<${Busy} />`}
-      ${data && !data.history.length && html`<${None} isFiltered=${Object.values(present).some(Boolean)} />`}
+      ${(!data || (isStale && !data.history.length)) && loading && html`<${Busy} />`}
+      ${data && !isStale && !data.history.length && html`<${None} isFiltered=${Object.values(present).some(Boolean)} />`}
       ${data?.history.length > 0 &&
       html`<div class="scroll ${isStale ? 'stale' : ''}" tabindex="0" role="region" aria-label="Table of changes"><table>
         <thead><tr><th scope="col">When</th><th scope="col">Node</th><th scope="col">Kind</th><th scope="col">What</th><th scope="col">Who</th></tr></thead>

@@ -14,12 +14,16 @@ const NODES = [
 /** What is shown in place of nodes if there are none; onCreate is called when there are example nodes. */
 export function NoNodes({ onCreate }) {
   const [run, state] = useAction(async () => {
-    for (const [name, resource_class, traits] of NODES) {
-      const { uuid } = await request('POST', '/v1/nodes', { name, resource_class, driver: 'fake-hardware', description: 'An example without a machine' });
-      await request('PUT', `/v1/nodes/${uuid}/traits`, { traits });
-      await request('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'manage' });
+    try {
+      for (const [name, resource_class, traits] of NODES) {
+        const { uuid } = await request('POST', '/v1/nodes', { name, resource_class, driver: 'fake-hardware', description: 'An example without a machine' });
+        await request('PUT', `/v1/nodes/${uuid}/traits`, { traits });
+        await request('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'manage' });
+      }
+    } finally {
+      // Some of them may be there.
+      onCreate();
     }
-    onCreate();
   });
   return html`<${Empty} title="There are no nodes yet, or none that you may see.">
     <p>Register one:</p>

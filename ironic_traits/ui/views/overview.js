@@ -28,7 +28,7 @@ export function Overview() {
   const failures = useData('failures', (signal) => get(recent(24, { severity: 'ERROR', limit: MAX_FAILURES }), { signal }), turn);
   const changes = useData('changes', (signal) => get(recent(1, { limit: SHOWN }), { signal }), turn);
   const nodes = facets.data?.nodes;
-  if (nodes === 0) return html`<${Title} nodes=${0} /><section class="card"><${NoNodes} onCreate=${facets.reload} /></section>`;
+  if (nodes === 0) return html`<${Title} nodes=${0} /><${Problem} error=${facets.error} retry=${again} at=${facets.at} /><section class="card"><${NoNodes} onCreate=${facets.reload} /></section>`;
   return html`
     <${Title} nodes=${nodes} />
     <${Problem} error=${facets.error} retry=${again} at=${facets.at} />

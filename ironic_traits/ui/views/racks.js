@@ -36,6 +36,7 @@ export function prefixes(names) {
 /** Return a promise of {groups: [{value, matching, free, held, unavailable}], without: how many nodes are in none}. */
 async function groupsOf(key, signal) {
   if (key.startsWith('trait:') || DIVIDERS.includes(key)) return { groups: await figuresBy(key, signal), without: 0 };
+  if (!Object.hasOwn(FIELDS, key) || key === 'maintenance') throw new Error(`“${key}” does not divide the nodes. Group by the beginning of traits, such as trait:CUSTOM_RACK_, or by a field: ${KEYS.join(', ')}.`);
   const { facets } = await get(`/v1/facets${query({ by: key, limit: MAX_GROUPS })}`, { signal });
   const values = facets[key].map(({ value }) => value).filter(Boolean);
   const without = facets[key].reduce((sum, { value, nodes }) => sum + (value ? 0 : nodes), 0);

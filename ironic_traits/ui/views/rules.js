@@ -111,7 +111,7 @@ function bodyOf(form) {
   return { limit: PAGE, ...(names.length ? { nodes: names } : { where: {} }), ...(rules.length && { rules }) };
 }
 
-/** Create the rules of a draft one by one, and return their names. Throws ApiError: those before it stay created. */
+/** Create the rules of a draft one by one, and return their names. Throws Error: those before it stay created. */
 async function create(rules, onCreate) {
   const names = [];
   try {
@@ -119,6 +119,10 @@ async function create(rules, onCreate) {
       const created = await request('POST', '/v1/inspection_rules', rule);
       names.push(created.name ?? created.uuid);
     }
+  } catch (error) {
+    const rest = names.length ? ` Created before that: ${names.join(', ')}.` : '';
+    const reason = error.status === 409 ? `There is a rule “${rules[names.length].name}” already. Delete it first, or name the new one otherwise.` : error.message;
+    throw new Error(reason + rest, { cause: error });
   } finally {
     onCreate();
   }
@@ -187,7 +191,7 @@ function Preview({ onCreate }) {
     <form class="request" ref=${form} onSubmit=${submit} onInput=${change}>
       <${NewRule} onWrite=${write} />
       <label>Draft of a rule, or a list of rules <textarea name="rules" rows="10" spellcheck=${false} defaultValue=${DRAFT} aria-describedby="draft-help"></textarea></label>
-      <p id="draft-help" class="muted">JSON. It replaces the rule of the same name. Without a draft, the rules in force run. Nothing is written.</p>
+      <p id="draft-help" class="muted">JSON. In the preview, it replaces the rule of the same name. Without a draft, the rules in force run. Nothing is written.</p>
       <label>Nodes <input name="nodes" placeholder="names or uuids; empty: all nodes" /></label>
       <div class="buttons">
         ${state.result && html`<button type="button" disabled=${created.running} onClick=${() => creation(state.result.draft)}>Create</button>`}

@@ -176,6 +176,22 @@ def test_the_view_is_left_during_a_change(tab, own):
     assert with_trait(own, 'CUSTOM_LEFT') == {'rack3-6', 'rack3-7'}
 
 
+def test_a_response_is_lost(tab, own):
+    """The report does not say that nothing has happened."""
+    tab.expected = ['Failed to load resource']
+    page = tab.open()
+    card = choose(page, 'rack3-6', 'rack3-7')
+    card.get_by_role('combobox', name='Add', exact=True).fill('CUSTOM_LOST')
+    card.get_by_role('button', name='Preview').click()
+    expect(card.get_by_role('button', name='Apply')).to_be_visible()
+    page.route('**/v1/traits/edits', lambda route: route.fetch() and route.abort())
+    card.get_by_role('button', name='Apply').click()
+    expect(card.get_by_role('status')).to_have_text('2 nodes without an answer')
+    expect(card.get_by_role('alert')).to_contain_text('The service does not answer.')
+    expect(card.get_by_role('row', name='rack3-6')).to_contain_text('Look at the node.')
+    assert with_trait(own, 'CUSTOM_LOST') == {'rack3-6', 'rack3-7'}
+
+
 def test_other_filters_end_a_change(tab, own):
     """They would not be those of the nodes that it changes. A report stays."""
     page = tab.open('#/nodes?resource_class=gpu')

@@ -127,6 +127,13 @@ def test_a_rule_is_created(browser, look_around):
         opened.expected = ['409']
         page.get_by_role('button', name='Preview').click()
         page.get_by_role('button', name='Create').click()
-        expect(page.get_by_role('alert')).to_contain_text('layout already exists')
+        expect(page.get_by_role('alert')).to_contain_text('There is a rule “layout” already.')
+        # The rules of a list are created one by one.
+        draft.fill(f'[{text.replace("layout", "before")}, {text}]')
+        page.get_by_role('button', name='Preview').click()
+        page.get_by_role('button', name='Create').click()
+        expect(page.get_by_role('alert')).to_contain_text('There is a rule “layout” already.')
+        expect(page.get_by_role('alert')).to_contain_text('Created before that: before.')
     headers = {'X-OpenStack-Ironic-API-Version': '1.115'}
-    assert http_client.ask(look_around, 'DELETE', '/v1/inspection_rules/layout', headers=headers)[0] == 204
+    for name in ('layout', 'before'):
+        assert http_client.ask(look_around, 'DELETE', f'/v1/inspection_rules/{name}', headers=headers)[0] == 204

@@ -214,6 +214,23 @@ def test_three_example_nodes(browser, tmp_path):
         expect(page.get_by_role('status').first).to_have_text('3 nodes')
 
 
+def test_example_nodes_in_part(browser, tmp_path):
+    """Those that were created are shown. An outage of a service without nodes is shown, too."""
+    url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
+    with ForkedServer(url, '--nostart-worker') as running, browsers.tab(browser, running.base) as tab:
+        tab.expected = ['503']
+        page = tab.open('#/overview')
+        expect(page.locator('.empty')).to_be_visible()
+        page.route('**/v1/**', lambda route: route.fulfill(status=503, body='{}'))
+        page.evaluate("dispatchEvent(new Event('ironic-traits.again'))")
+        expect(page.get_by_role('alert')).to_contain_text('status 503')
+        page.unroute('**/v1/**')
+        tab.open('#/nodes')
+        page.route('**/v1/nodes/*/traits', lambda route: route.fulfill(status=503, body='{}'))
+        page.get_by_role('button', name='Create three example nodes').click()
+        expect(page.locator('tbody td.name')).to_have_text(['example-1'])
+
+
 def test_figures_are_those_of_the_lists(browser, tmp_path):
     """Nodes without a class, and with an exclusive trait, count. Classes that are equal in Placement are two."""
     url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')

@@ -12,6 +12,7 @@ from tests.support import browser as browsers
 from tests.support.concurrency import wait_until
 
 _EDITS = '**/v1/traits/edits'
+UNKNOWN = 'c0ffee00-0000-4000-8000-00000000ffff'
 
 
 class Held:
@@ -122,6 +123,56 @@ def test_old_values_can_be_read_while_new_ones_are_loaded(tab, place, next_place
     expect(page.locator('.stale')).to_have_count(0)
 
 
+@pytest.mark.parametrize(
+    ('place', 'next_place', 'pattern'),
+    [
+        ('#/nodes?search=nosuchnode', '#/nodes', '**/v1/nodes?*'),
+        ('#/changes?trait=CUSTOM_NEVER', '#/changes', '**/v1/history?*'),
+        (f'#/reservations?search={UNKNOWN}', '#/reservations', '**/v1/reservations?*'),
+    ],
+)
+def test_an_empty_list_says_nothing_about_the_next_one(tab, place, next_place, pattern):
+    # A uuid may be that of an instance or of a node.
+    tab.expected = ['404'] if UNKNOWN in place else []
+    page = tab.open(place)
+    expect(page.locator('.empty')).to_be_visible()
+    held = Held(page, pattern)
+    page.evaluate(f"location.hash = '{next_place}'")
+    held.wait()
+    expect(page.locator('.empty')).to_have_count(0)
+    expect(page.locator('main .busy').first).to_be_visible()
+    held.release()
+    expect(page.locator('tbody tr').first).to_be_visible()
+
+
+def test_what_the_user_enters_while_a_response_is_under_way(tab):
+    """The focus does not move to the field of an error."""
+    tab.expected = ['400']
+    page = tab.open('#/why')
+    page.get_by_label('Required traits').fill('CUSTOM_BAD-')
+    held = Held(page, '**/v1/matches')
+    page.get_by_role('button', name='Ask').click()
+    held.wait()
+    page.get_by_label('Resource class').focus()
+    page.keyboard.type('go')
+    held.release()
+    expect(page.get_by_role('alert')).to_contain_text('CUSTOM_BAD-')
+    page.keyboard.type('ld')
+    expect(page.get_by_label('Resource class')).to_have_value('gold')
+    expect(page.get_by_label('Required traits')).to_have_value('CUSTOM_BAD-')
+
+
+def test_boxes_of_an_old_list(tab):
+    page = tab.open('#/nodes?search=rack1')
+    expect(page.get_by_role('checkbox', name='Select rack1-2', exact=True)).to_be_enabled()
+    held = Held(page, '**/v1/nodes?*')
+    page.evaluate("location.hash = '#/nodes?search=rack3'")
+    held.wait()
+    expect(page.get_by_role('checkbox', name='Select rack1-2', exact=True)).to_be_disabled()
+    held.release()
+    expect(page.get_by_role('checkbox', name='Select rack3-2', exact=True)).to_be_enabled()
+
+
 def test_back_before_the_page_shows_a_new_place(tab):
     """Both places are shown, one after the other. So the form has what the URL has."""
     page = tab.open('#/why?required=CUSTOM_RACK_1')
@@ -184,8 +235,9 @@ def test_a_node_stays_when_it_cannot_be_loaded_again(tab, look_around):
     expect(draft).to_have_attribute('aria-pressed', 'true')
 
 
-def test_a_draft_stays_while_the_traits_of_another_time_are_shown(tab, look_around):
-    page = tab.open(f'#/nodes/{uuid_of(look_around, "rack1-4")}')
+@pytest.mark.parametrize('is_named', [False, True])
+def test_a_draft_stays_while_the_traits_of_another_time_are_shown(tab, look_around, is_named):
+    page = tab.open(f'#/nodes/{"rack1-4" if is_named else uuid_of(look_around, "rack1-4")}')
     page.get_by_role('button', name='Edit').click()
     draft = page.get_by_label('Remove CUSTOM_NIC_100G')
     draft.click()
@@ -241,6 +293,14 @@ def test_links_that_are_malformed(tab, look_around):
     expect(page.get_by_role('alert')).to_have_text('“abc” in the link is not a time. Choose a time in the timeline.')
     page.get_by_role('link', name='Back to now').click()
     expect(page.get_by_role('region', name='Traits and their sources')).to_be_visible()
+    page = tab.open('#/nodes/..')
+    expect(page.get_by_role('alert')).to_contain_text('Node .. could not be found.')
+    for hours in ('1e12', 'Infinity', '-1', 'x'):
+        tab.open(f'#/changes?hours={hours}')
+        expect(page.locator('tbody tr').first).to_be_visible()
+    for key in ('resource_class,owner', 'maintenance', 'nothing'):
+        tab.open(f'#/racks?key={key}')
+        expect(page.get_by_role('alert')).to_contain_text(f'“{key}” does not divide the nodes.')
     # A view that has failed is tried again at another place.
     page.route('**/v1/history?*', lambda route: route.fulfill(json={}))
     tab.open('#/changes')
