@@ -117,19 +117,20 @@ export function Bulk({ nodes, filters, present, total, onDone, onClose }) {
     const signal = begin();
     const lines = [];
     const whole = parts.reduce((sum, part) => sum + part.lines.length, 0);
+    let sent = /** @type {any} */ (null);
     try {
       for (const part of parts) {
         // A request that has begun is not cut: nobody would know what it has done.
         if (signal.aborted) break;
         setProgress({ done: lines.length, whole });
+        sent = part;
         const result = part.nodes.length ? await request('POST', path, { ...body, nodes: part.nodes, digest: part.digest }) : { nodes: [] };
         const refused = part.lines.filter(({ uuid }) => !part.nodes.includes(uuid));
         lines.push(...(path === EDITS ? part.lines : [...refused, ...linesOf(result)]));
       }
     } catch (error) {
       // Without a response, or with a failure of the server, the service may have done it.
-      const part = parts.find(({ lines: [first] }) => first && !lines.some(({ uuid }) => uuid === first.uuid));
-      if (part && !(error.status >= 400 && error.status < 500)) lines.push(...part.lines.map(uncertain));
+      if (!(error.status >= 400 && error.status < 500)) lines.push(...sent.lines.map(uncertain));
       throw error;
     } finally {
       setReport({ lines, left: whole - lines.length });
