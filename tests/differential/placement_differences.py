@@ -31,6 +31,12 @@ def _has_more_candidates(difference):
     return 'resources=' in path and bool(re.search(r'resources\w', path)) and theirs < ours
 
 
+def _has_group_without_resources(difference):
+    """Whether a request has a group with filters and without resources, which "same_subtree" names."""
+    path = difference.calls[0]['path']
+    return bool(re.search(r'(required|in_tree)_A=', path)) and 'resources_A=' not in path and 'same_subtree' in path
+
+
 def _candidates(difference):
     """Return the candidates of both answers without amounts."""
     return [{_shape(each) for each in call['answer']['allocation_requests']} for call in difference.calls]
@@ -56,6 +62,14 @@ ROWS = [
             r'^answer\.(allocation_requests|provider_summaries)',
             operation='/allocation_candidates',
             when=_has_more_candidates,
+        ),
+    ),
+    (
+        'All filters of a group without resources count (Placement: no in_tree, and no group without a required trait)',
+        has(
+            r'^answer\.(allocation_requests|provider_summaries)',
+            operation='/allocation_candidates',
+            when=_has_group_without_resources,
         ),
     ),
     (

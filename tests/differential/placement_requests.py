@@ -122,6 +122,7 @@ _GROUPS = (
     *('resources*', 'required', 'member_of', 'in_tree', 'limit', 'resources1', 'required1', 'member_of1', 'resources2'),
     *('group_policy*', 'root_required', 'same_subtree', 'resources_A', 'none'),
 )
+_WITHOUT_RESOURCES = ('resources1*', 'required_A', 'in_tree_A', 'same_subtree*', 'group_policy*')
 _OPERATIONS = [
     (2, 'GET', '/resource_providers', _FILTERS, None),
     (3, 'GET', '/resource_providers', ('resources', 'required', 'member_of'), None),
@@ -151,6 +152,7 @@ _OPERATIONS = [
     (2, 'GET', f'{_OF_PROVIDER}/allocations', (), None),
     (12, 'GET', '/allocation_candidates', _GROUPS, None),
     (4, 'GET', '/allocation_candidates', ('resources*', 'required', 'member_of', 'in_tree'), None),
+    (3, 'GET', '/allocation_candidates', _WITHOUT_RESOURCES, None),
     (4, 'GET', '/allocations/{consumer}', (), None),
     (10, 'PUT', '/allocations/{consumer}', (), _allocation),
     (2, 'DELETE', '/allocations/{consumer}', (), None),
@@ -229,7 +231,7 @@ _POOLS = {
     'trait/name': ['in:CUSTOM_A,HW_NONE', 'startswith:CUSTOM', 'startswith:HW_CPU_X86_A', 'bad'],
     'associated': ['true', 'false', 'x'],
     'limit': ['1000'] * 8 + ['1', '0', 'a'],
-    'in_tree': [*_R, _MISSING],
+    **dict.fromkeys(('in_tree', 'in_tree_A'), [*_R, _MISSING]),
     'group_policy': ['none', 'isolate', 'none', 'isolate', 'x'],
     'same_subtree': ['1,2', '_A', '1,3', '_A,1'],
     'root_required': _REQUIRED[:5],
@@ -238,7 +240,7 @@ _POOLS = {
     'consumer_type': ['INSTANCE', 'all', 'unknown', 'bad type'],
     'none': ['1'],
     **dict.fromkeys(('resources', 'resources1', 'resources2', 'resources_A'), _AMOUNTS),
-    **dict.fromkeys(('required', 'required1'), _REQUIRED),
+    **dict.fromkeys(('required', 'required1', 'required_A'), _REQUIRED),
     **dict.fromkeys(('member_of', 'member_of1'), _MEMBER),
 }
 API = Api(
