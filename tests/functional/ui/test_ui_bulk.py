@@ -158,6 +158,7 @@ def test_the_view_is_left_during_a_change(tab, own):
     card = choose(page, 'rack3-6', 'rack3-7')
     card.get_by_role('combobox', name='Add', exact=True).fill('CUSTOM_LEFT')
     card.get_by_role('button', name='Preview').click()
+    expect(card.get_by_role('button', name='Apply')).to_be_visible()
     page.route('**/v1/traits/edits', lambda route: held.append(route))
     card.get_by_role('button', name='Apply').click()
     expect(card.get_by_role('button', name='Stop')).to_be_visible()

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 from tests.support import browser as browsers
 from tests.support import http_client
+from tests.support.concurrency import wait_until
 from tests.support.keystone_client import OPTIONS, SECRET, running
 from tests.support.keystone_server import PASSWORD
 from tests.support.service import ForkedServer, upgraded
@@ -145,6 +146,32 @@ def test_a_dialog_ends_with_the_session(browser, keystone, server):
         expect(page.get_by_text('Your session has ended.')).to_be_visible()
         _log_in(page, 'reader', SECRET, 'web')
         expect(page.locator('tbody td.name')).to_have_text(['of-web'])
+
+
+def test_a_logout_during_a_bulk_change(browser, server):
+    """The page asks first, as for any other way out: the change would stop."""
+    asked, held = [], []
+    with browsers.tab(browser, server.base) as tab:
+        tab.expected = ['401']
+        page = tab.open('#/nodes?columns=name')
+        page.get_by_label('system').check()
+        _log_in(page, 'admin', PASSWORD)
+        page.get_by_role('button', name='Change all', exact=True).click()
+        card = page.get_by_role('region', name='Change 2 nodes')
+        card.get_by_label('Action').select_option('maintenance')
+        card.get_by_role('button', name='Preview').click()
+        expect(card.get_by_role('button', name='Apply')).to_be_enabled()
+        page.route('**/v1/nodes/actions', lambda route: held.append(route))
+        card.get_by_role('button', name='Apply').click()
+        expect(card.get_by_role('button', name='Stop')).to_be_visible()
+        page.once('dialog', lambda dialog: asked.append(dialog.message) or dialog.dismiss())
+        page.get_by_role('button', name='Log out').click()
+        wait_until(lambda: page.wait_for_timeout(20) or asked)
+        expect(card).to_be_visible()
+        held[0].fulfill(json={'nodes': []})
+        expect(card.get_by_role('button', name='Stop')).to_have_count(0)
+        page.get_by_role('button', name='Log out').click()
+        expect(page.get_by_role('button', name='Log in')).to_be_visible()
 
 
 def test_a_leased_node(browser, keystone, server):
