@@ -231,7 +231,9 @@ class Context(oslo_context.RequestContext):
         if not is_of_scope:
             return failures.Forbidden(rule)
         scope = 'project' if self.project_id else 'domain' if self.domain_id else 'no'
-        return failures.Forbidden(rule, f'. Your roles allow it with system scope only, and the token has {scope} scope.')
+        return failures.Forbidden(
+            rule, f'. Your roles allow it with system scope only, and the token has {scope} scope.'
+        )
 
     def _own(self) -> Target:
         """Return the policy target of what belongs to the project of the caller."""

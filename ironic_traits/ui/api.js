@@ -180,7 +180,7 @@ function failure(status, text, hasToken) {
   const body = parsed(text) ?? {};
   const inner = typeof body.error_message === 'string' ? (parsed(body.error_message) ?? body.error_message) : body.error_message;
   let message = inner?.faultstring ?? inner?.description ?? body.errors?.[0]?.detail ?? (typeof inner === 'string' ? inner : '');
-  if (status === 401 && hasToken) message = 'Your session had ended, so nothing was done. Try again.';
+  if (status === 401 && hasToken) message = 'Your session had ended, so the service refused this request. Try again.';
   else if (status === 401 && !message) message = 'The service needs a user and a password. Reload the page to enter them.';
   return new ApiError(status, message || `The service answered with status ${status}.`, body);
 }

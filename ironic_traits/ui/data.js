@@ -20,10 +20,13 @@ import { useCallback, useEffect, useRef, useState } from './vendor/hooks.js';
 export function useData(key, load, version = null) {
   const [state, setState] = useState(/** @type {Loaded & {key?: string}} */ ({ loading: true }));
   const [turn, setTurn] = useState(0);
-  const waiting = useRef(/** @type {(() => void)[]} */ ([]));
+  const latest = useRef(0);
+  const waiting = useRef(/** @type {[number, () => void][]} */ ([]));
   const settle = (/** @type {Parameters<typeof setState>[0]} */ next) => {
     setState(next);
-    waiting.current.splice(0).forEach((resolve) => resolve());
+    // A load that began before the last reload ends none of its promises.
+    waiting.current.filter(([number]) => number <= turn).forEach(([, resolve]) => resolve());
+    waiting.current = waiting.current.filter(([number]) => number > turn);
   };
   useEffect(() => {
     if (key === null) {
@@ -39,8 +42,10 @@ export function useData(key, load, version = null) {
     return () => abort.abort();
   }, [key, version, turn]);
   const reload = useCallback(() => {
-    setTurn((old) => old + 1);
-    return /** @type {Promise<void>} */ (new Promise((resolve) => waiting.current.push(resolve)));
+    latest.current += 1;
+    const number = latest.current;
+    setTurn(number);
+    return /** @type {Promise<void>} */ (new Promise((resolve) => waiting.current.push([number, resolve])));
   }, []);
   useEffect(() => {
     addEventListener(AGAIN, reload);

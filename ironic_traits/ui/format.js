@@ -10,7 +10,7 @@ const UNITS = [
   ['minute', 60],
   ['second', 1],
 ];
-const HOUR = 3600000;
+export const HOUR = 3600000;
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const ABSOLUTE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const NUMBER = new Intl.NumberFormat('en');

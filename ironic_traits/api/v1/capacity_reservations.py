@@ -104,7 +104,7 @@ class CapacityReservationsController(Resource):
             raise failures.InvalidInput(reason="The request needs 'name', 'project' and 'count'.")
         node_ident.check_name(context, name, 'a capacity reservation')
         if project != project.strip() or not project.isprintable():
-            # No token has such a project: nobody could ever claim the nodes.
+            # No token has such a project, so no user could claim the nodes.
             raise failures.InvalidInput(
                 reason=f"'{project}' is not a project: it has spaces around it, or control characters."
             )

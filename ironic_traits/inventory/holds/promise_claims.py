@@ -320,6 +320,15 @@ def forget(connection: sa.Connection, *node_ids: int) -> None:
         connection.execute(_FORGET_UNHELD, [{'node_id': node_id} for node_id in node_ids])
 
 
+def forget_moved(connection: sa.Connection, project: str, *node_ids: int) -> None:
+    """Forget what nodes were taken for that a project gets from another one, unless it was for a promise of its own.
+
+    :param connection: of a transaction that has locked the nodes.
+    """
+    if node_ids:
+        connection.execute(_FORGET_MOVED, [{'node_id': node_id, 'of_project': project} for node_id in node_ids])
+
+
 def counted(connection: sa.Connection, promise_uuid: str) -> set[str]:
     """Return the uuids of the nodes that are, or were, held for a promise."""
     return set(connection.scalars(_COUNTED, {'promise_uuid': promise_uuid}))
@@ -340,6 +349,12 @@ def check_moved(context: Context, connection: sa.Connection, nodes: Mapping[int,
 _FORGET_UNHELD = sa.delete(_USES).where(
     _USES.c.node_id == sa.bindparam('node_id'),
     sa.exists().where(tables.nodes.c.id == sa.bindparam('node_id'), ~HELD),
+)
+_FORGET_MOVED = sa.delete(_USES).where(
+    _USES.c.node_id == sa.bindparam('node_id'),
+    _USES.c.capacity_reservation_id.in_(
+        sa.select(_PROMISES.c.id).where(_PROMISES.c.project != sa.bindparam('of_project'))
+    ),
 )
 _COUNTED = prepared(
     sa.select(tables.nodes.c.uuid)

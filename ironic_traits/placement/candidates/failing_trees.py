@@ -238,11 +238,7 @@ class FailingTrees:
 
     def _root_tests(self) -> Iterator[_Test]:
         """Yield the tests of the roots of trees, by their uuids."""
-        request = self._search.request
-        required, forbidden = request.root_required or ((), frozenset())
-        # A provider that shares has the root of each tree that it shares with.
-        for name in request.exclusive if request.root_required else ():
-            yield _Test(self._bits['exclusive', 0, name], 'uuid', self._roots_of_trees(name), False)
+        required, forbidden = self._search.request.root_required or ((), frozenset())
         for one_of in required:
             yield _Test(self._bits['root_required', 0, frozenset(one_of)], 'uuid', self._roots(one_of), True)
         for name in forbidden:

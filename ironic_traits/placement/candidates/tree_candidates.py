@@ -150,9 +150,7 @@ class Trees:
     def _roots(self) -> set[str] | None:
         """Return the set of uuids of the roots that fulfil ``root_required``; None for all roots."""
         required = self._search.request.root_required
-        if required is None:
-            return None
-        return self._search.uuids(*root_conditions(self._search.holders, required), *self._exclusive)
+        return None if required is None else self._search.uuids(*root_conditions(self._search.holders, required))
 
     def _shares_a_tree(self, candidate: Candidate) -> bool:
         """Whether a candidate takes from two providers of one tree."""

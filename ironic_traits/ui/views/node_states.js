@@ -58,7 +58,7 @@ export function States({ node, hasFailed, onChange }) {
     await request(method, `/v1/nodes/${node.uuid}/${path}`, body);
     await onChange();
   }, onChange);
-  // Who may not see who holds the lock sees only the state.
+  // A user who may not see the holder of the lock sees only the state.
   const isLocked = isRedacted(node.reservation) ? kindOf(node.provision_state) === 'moving' : node.reservation;
   const isMoving = Boolean(node.target_power_state || (node.target_provision_state && isLocked));
   // It waits for the ramdisk on its machine, for example, and nothing holds its lock.

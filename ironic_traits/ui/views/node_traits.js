@@ -56,14 +56,21 @@ function Sources({ traits, vetoes }) {
 function Edit({ node, names, onRefusal, onDone, onCancel }) {
   const [removals, setRemoved] = useState([]);
   const [additions, setAdded] = useState([]);
+  const [isApplied, setApplied] = useState(false);
   // After a refusal, the node may have other traits.
   const removed = removals.filter((each) => names.includes(each));
   const added = additions.filter((each) => !names.includes(each));
   const [send, state, reset] = useAction(async (guard) => {
     const body = { nodes: [node.uuid], ...(added.length && { add: added }), ...(removed.length && { remove: removed }) };
-    const result = await request('POST', '/v1/traits/edits', { ...body, ...guard });
-    if (guard.digest) await onDone();
-    return result;
+    setApplied(Boolean(guard.digest));
+    try {
+      const result = await request('POST', '/v1/traits/edits', { ...body, ...guard });
+      if (guard.digest) await onDone();
+      return result;
+    } catch (error) {
+      setApplied(false);
+      throw error;
+    }
   }, onRefusal);
   const change = (update) => {
     reset();
@@ -81,6 +88,8 @@ function Edit({ node, names, onRefusal, onDone, onCancel }) {
   const toggle = (name) =>
     change(() => setRemoved(removed.includes(name) ? removed.filter((each) => each !== name) : [...removed, name]));
   const changes = added.length + removed.length;
+  // Nothing that the user would enter now could be kept.
+  if (isApplied) return html`<${Busy}>Changing the traits …<//>`;
   return html`
     <p class="muted">Click a trait to remove it. Nothing changes before you have seen the preview.</p>
     <div class="traits edit">

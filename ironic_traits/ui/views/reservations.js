@@ -1,7 +1,7 @@
 // The live reservations.
 import { get, query, request } from '../api.js';
 import { useAction, useData } from '../data.js';
-import { curl, plural, quote } from '../format.js';
+import { HOUR, curl, plural, quote } from '../format.js';
 import { fieldsOf, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
@@ -9,7 +9,6 @@ import { useState } from '../vendor/hooks.js';
 import { Busy, Command, Confirm, Empty, NodeLink, Pager, Problem, Time } from '../widgets.js';
 
 const SIZE = 50;
-const HOUR = 3600000;
 /** How many reserved nodes are read at once. With more, those of the page are read one by one. */
 const MANY = 100;
 /** What the table shows of a node. */
@@ -77,6 +76,7 @@ export function Reservations({ parameters }) {
 /** Let a reservation end an hour later. It may end at another time than what is shown. */
 async function extend({ uuid }) {
   const { reservation } = await get(`/v1/reservations/${uuid}`);
+  if (!reservation.expires_at) return;
   const end = new Date(Date.parse(reservation.expires_at) + HOUR);
   await request('POST', `/v1/reservations/${uuid}/renew`, { expires_at: end.toISOString() });
 }

@@ -1,5 +1,5 @@
 // The inspection rules, and what a draft of a rule would do to stored data.
-import { get, query, request } from '../api.js';
+import { ApiError, get, query, request } from '../api.js';
 import { useAction, useCancel, useData } from '../data.js';
 import { number, plural } from '../format.js';
 import { FieldError, namesIn } from '../forms.js';
@@ -121,8 +121,9 @@ async function create(rules, onCreate) {
     }
   } catch (error) {
     const rest = names.length ? ` Created before that: ${names.join(', ')}.` : '';
-    const reason = error.status === 409 ? `There is a rule “${rules[names.length].name}” already. Delete it first, or name the new one otherwise.` : error.message;
-    throw new Error(reason + rest, { cause: error });
+    const { name } = rules[names.length];
+    if (error.status === 409 && name) throw new Error(`There is a rule “${name}” already. Delete it first, or name the new one otherwise.${rest}`, { cause: error });
+    throw new ApiError(error.status, error.message + rest, error.body);
   } finally {
     onCreate();
   }

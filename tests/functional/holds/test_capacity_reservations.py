@@ -1,5 +1,6 @@
 """Capacity reservations: what others may take, and who uses them up, on each database."""
 
+import dataclasses
 import datetime
 
 import pytest
@@ -420,7 +421,7 @@ def test_a_node_that_was_given_back(client, how):
     assert claim(client, 3, other, 'x').status_int == 409
 
 
-@pytest.mark.parametrize('before', [None, instance(1)])
+@pytest.mark.parametrize('before', [None, instance(0)])
 def test_a_mirrored_node_that_the_cloud_gives_to_another_instance(client, before):
     """It counts no longer: the project has given it back, or the cloud has taken it away."""
     cloud = Store(client.app.service, 'far')
@@ -452,6 +453,12 @@ def test_an_import_of_an_allocation(client):
     consumer = Consumer(instance(7), 'x', 'user', 'INSTANCE', 1, {node: {GOLD: 1}})
     assert not imports.write(client.app.service, [], [consumer], Scope(True, True))
     assert figures(client, 'a') == (1, 1, 0, 1)
+    # The same for a node whose consumer gets another project.
+    moved = Consumer(instance(2), 'x', 'user', 'INSTANCE', 2, {kept: {GOLD: 1}})
+    for project, expected in (('project-a', (1, 1, 0, 1)), ('x', (0, 2, 1, 1))):
+        consumer = dataclasses.replace(moved, project_id=project)
+        assert not imports.write(client.app.service, [], [consumer], Scope(True, True))
+        assert figures(client, 'a') == expected
 
 
 def test_a_claim_takes_no_node_from_another_promise(client):

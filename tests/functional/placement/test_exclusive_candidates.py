@@ -13,9 +13,6 @@ from tests.support.client import Client
 from tests.support.rows import set_exclusive
 from tests.support.service import make_app, upgraded
 
-AGGREGATE = 'dddddddd-0000-4000-8000-000000000001'
-SHARES = 'MISC_SHARES_VIA_AGGREGATE'
-
 
 @pytest.fixture(scope='module')
 def url(tmp_path_factory):
@@ -72,23 +69,3 @@ def test_fixtures_of_placement(url, path):
     with make_app(url, placement__exclusive_traits=False) as app:
         set_exclusive(app.service, exclusive.names)
         assert {query: candidates(Client(app), query) for query in queries} == before
-
-
-def test_the_root_of_an_exclusive_tree(client):
-    """A provider that shares with such a tree has not its root."""
-    tree, shared = (client.placement('POST', '/resource_providers', {'name': name}).json['uuid'] for name in 'ab')
-    for uuid, name, names in ((tree, 'VCPU', ['CUSTOM_X', 'CUSTOM_ROOT']), (shared, 'DISK_GB', [SHARES])):
-        body = {'resource_provider_generation': 0, 'inventories': {name: {'total': 8}}}
-        assert client.placement('PUT', f'/resource_providers/{uuid}/inventories', body).status_int == 200
-        body = {'resource_provider_generation': 1, 'aggregates': [AGGREGATE]}
-        assert client.placement('PUT', f'/resource_providers/{uuid}/aggregates', body).status_int == 200
-        for each in [*names, 'CUSTOM_A']:
-            client.placement('PUT', f'/traits/{each}')
-        body = {'resource_provider_generation': 2, 'traits': names}
-        assert client.placement('PUT', f'/resource_providers/{uuid}/traits', body).status_int == 200
-    queries = [f'resources=DISK_GB:1{more}' for more in ('&root_required=CUSTOM_ROOT', '&root_required=!CUSTOM_A', '')]
-    assert [len(candidates(client, query)) for query in queries] == [1, 1, 1]
-    exclusive = Exclusive(client.app.service, ['CUSTOM_X'])
-    assert [len(candidates(client, query)) for query in queries] == [0, 1, 1]
-    for query in queries:
-        check(client, query, exclusive)

@@ -218,7 +218,9 @@ def test_a_draft_after_the_end_of_a_session(browser, keystone, server):
         with page.expect_response('**/v1/inspection_rules*'):
             _log_in(page, 'admin', PASSWORD)
         expect(draft).to_have_value('[{"name": "mine"}]')
-        expect(page.get_by_role('alert')).to_contain_text('Your session had ended, so nothing was done. Try again.')
+        expect(page.get_by_role('alert')).to_contain_text(
+            'Your session had ended, so the service refused this request.'
+        )
         end_session()
         _log_in(page, 'reader', SECRET, 'web')
         expect(draft).not_to_have_value('[{"name": "mine"}]')

@@ -228,6 +228,8 @@ def test_example_nodes_in_part(browser, tmp_path):
         tab.open('#/nodes')
         page.route('**/v1/nodes/*/traits', lambda route: route.fulfill(status=503, body='{}'))
         page.get_by_role('button', name='Create three example nodes').click()
+        expect(page.get_by_role('alert')).to_contain_text('status 503')
+        page.get_by_role('button', name='Look').click()
         expect(page.locator('tbody td.name')).to_have_text(['example-1'])
 
 
