@@ -13,7 +13,7 @@ const NODES = [
 
 /** What is shown in place of nodes if there are none; onCreate is called when there are example nodes. */
 export function NoNodes({ onCreate }) {
-  const [run, state] = useAction(async () => {
+  const [run, state, reset] = useAction(async () => {
     for (const [name, resource_class, traits] of NODES) {
       const { uuid } = await request('POST', '/v1/nodes', { name, resource_class, driver: 'fake-hardware', description: 'An example without a machine' });
       await request('PUT', `/v1/nodes/${uuid}/traits`, { traits });
@@ -21,12 +21,16 @@ export function NoNodes({ onCreate }) {
     }
     onCreate();
   });
+  const look = () => {
+    reset();
+    onCreate();
+  };
   return html`<${Empty} title="There are no nodes yet, or none that you may see.">
     <p>Register one:</p>
     <${Command} label="baremetal">baremetal node create --driver fake-hardware --name rack1-1 --resource-class gold<//>
     ${isOperator() && !state.error && html`<p><button type="button" disabled=${state.running} onClick=${() => run()}>${state.running ? 'Creating …' : 'Create three example nodes'}</button></p>
       <p>They have traits and no machines. Delete them when you like.</p>`}
     <${Problem} error=${state.error} />
-    ${state.error && html`<p>Some of the nodes may be there. <button type="button" onClick=${onCreate}>Look</button></p>`}
+    ${state.error && html`<p>Some of the nodes may be there. <button type="button" onClick=${look}>Look</button></p>`}
   <//>`;
 }
