@@ -263,8 +263,9 @@ def _write_consumers(
                 problems[each.uuid] = _OVERTAKEN
             else:
                 _update_consumer(connection, existing[each.uuid], each, scope)
-                nodes = [rows[uuid].node_id for uuid in each.resources if rows[uuid].newest_promise]
-                promise_claims.forget_moved(connection, each.project_id, *filter(None, nodes))
+                if existing[each.uuid].project_id != each.project_id:
+                    nodes = [rows[uuid].node_id for uuid in each.resources if rows[uuid].newest_promise]
+                    promise_claims.forget_moved(connection, each.project_id, *filter(None, nodes))
         elif problem := import_checks.consumer_problem(each, present, (), needs_claim):
             problems[each.uuid] = problem
         else:
