@@ -51,6 +51,8 @@ class Flow:
     def after(self, of: Class, used_up: int | None = None) -> Self | None:
         """Return a flow after a node is taken; None if a promise would get less.
 
+        It need not be the largest one: other promises do not get the node that a promise gives back.
+
         :param of: class of the node, which has a free one.
         :param used_up: the promise that the node is taken for, which gets one less; None if it is taken for none.
         """
