@@ -76,7 +76,7 @@ class Database:
         self._watch: Any = contextlib.nullcontext
         self._reader = self._engine(autocommit=True)
         self._writer = self._engine(autocommit=False)
-        self._kept = {name: self._keep(engine) for name, engine in self._engines().items()}
+        self._kept = {'reader': self._keep(self._reader), 'writer': self._keep(self._writer)}
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -122,7 +122,7 @@ class Database:
 
     def pools(self) -> dict[str, sa.Pool]:
         """Return the connection pools, {'reader' or 'writer': sqlalchemy.Pool}."""
-        return {name: engine.pool for name, engine in self._engines().items()}
+        return {'reader': self._reader.pool, 'writer': self._writer.pool}
 
     def kept(self) -> dict[str, ReusedConnections]:
         """Return the connections that are reused, {'reader' or 'writer': ReusedConnections}."""
@@ -146,9 +146,6 @@ class Database:
         self._reader.dispose()
         self._writer.dispose()
 
-    def _engines(self) -> dict[str, sa.Engine]:
-        return {'reader': self._reader, 'writer': self._writer}
-
     def _is_usable(self, connection: Any, info: dict[Any, Any]) -> bool:
         """Whether a connection that was just used can be reused without a ping.
 
@@ -164,7 +161,7 @@ class Database:
         kept = ReusedConnections(engine, self._is_usable)
         if self.url.get_backend_name() != 'sqlite':
             sa.event.listen(engine, 'checkout', self._hosts.check)
-            its_host_watch = host_watch.watch(engine, self._hosts)
+            its_host_watch = host_watch.HostWatch(engine, self._hosts)
             kept.listen(its_host_watch.take, its_host_watch.give)
             self._host_watches.append(its_host_watch)
             # The last listener for ``checkout``, so that the health check can end its ping if the server is frozen.

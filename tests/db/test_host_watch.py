@@ -14,7 +14,7 @@ from ironic_traits.db.drivers import timeouts
 from ironic_traits.db.failover import host_watch, hosts
 
 #: Records of the pool: of connections to the first host, and to the second one.
-FIRST, SECOND = (types.SimpleNamespace(info={hosts._HOST: number}) for number in range(2))
+FIRST, SECOND = (types.SimpleNamespace(info={hosts.HOST: number}) for number in range(2))
 LIMITS = timeouts.Limits(connect=2, lock=30, statement=40)
 
 
@@ -29,7 +29,8 @@ def watch():
 
     def start(probe):
         its_hosts = hosts.Hosts(sa.make_url('postgresql+psycopg2://one,two/name'), LIMITS)
-        created.append(host_watch.HostWatch(its_hosts, probe, lambda: None, lambda host: None))
+        its_hosts.probe = lambda host, *target: probe(host)
+        created.append(host_watch.HostWatch(sa.create_engine(its_hosts.url), its_hosts))
         return created[-1]
 
     yield start

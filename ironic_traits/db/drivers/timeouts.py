@@ -137,22 +137,14 @@ def statements(dialect: sa.Dialect, limits: Limits, connection: Any) -> list[str
                 'tcp_keepalives_interval': 2,
                 'tcp_keepalives_count': 3,
             }
-            if _postgresql_version(connection) >= 140000:
+            # psycopg and psycopg2 both have ``info``.
+            if connection.info.server_version >= 140000:
                 values['client_connection_check_interval'] = 5000
         return [f'SET SESSION {name} = {value}' for name, value in values.items()]
     values = {'innodb_lock_wait_timeout': limits.lock}
-    if seconds is not None and 'MariaDB' in _version(connection):
+    if seconds is not None and 'MariaDB' in connection.get_server_info():
         values |= {'max_statement_time': seconds, 'idle_transaction_timeout': seconds}
     return [f'SET SESSION {", ".join(f"{name} = {value}" for name, value in values.items())}']
-
-
-def _postgresql_version(connection: Any) -> int:
-    # psycopg and psycopg2 both have ``info``.
-    return int(connection.info.server_version)
-
-
-def _version(connection: Any) -> str:
-    return str(connection.get_server_info())
 
 
 def _factory(limits: Limits) -> Any:

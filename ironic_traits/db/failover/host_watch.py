@@ -11,7 +11,6 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -27,22 +26,6 @@ _SLOW, _INTERVAL = 1, 0.5
 _LATE = 0.25
 #: Seconds between two attempts to switch back to the first host.
 _BACK = 5
-
-
-def watch(engine: sa.Engine, its_hosts: hosts.Hosts) -> 'HostWatch':
-    """Return the health check of the connections of an engine."""
-    arguments, options = engine.dialect.create_connect_args(engine.url)
-    target = (engine.dialect, list(arguments), dict(options))
-    watched = HostWatch(
-        its_hosts,
-        lambda number: its_hosts.probe(number, *target),
-        lambda: its_hosts.prefer(*target),
-        lambda number: its_hosts.replace(number, *target),
-    )
-    sa.event.listen(engine, 'checkout', watched.take)
-    sa.event.listen(engine, 'checkin', watched.give)
-    sa.event.listen(engine, 'invalidate', watched.give)
-    return watched
 
 
 class _InUse(NamedTuple):
@@ -61,33 +44,27 @@ class _InUse(NamedTuple):
 
 
 class HostWatch:
-    """A thread that checks the connections of one database. It starts when the first connection is used.
+    """A thread that checks the connections of an engine. It starts when the first connection is used."""
 
-    :param probe: function of the number of a host that raises an exception unless the host responds and can be used.
-    :param back: function that switches back to the first host if it is ready.
-    :param replace: function of the number of a host that switches from this host to another one that can be used.
-    """
-
-    def __init__(
-        self,
-        its_hosts: hosts.Hosts,
-        probe: Callable[[int], None],
-        back: Callable[[], None],
-        replace: Callable[[int], None],
-    ) -> None:
-        self._hosts, self._probe, self._back, self._replace = its_hosts, probe, back, replace
+    def __init__(self, engine: sa.Engine, its_hosts: hosts.Hosts) -> None:
+        arguments, options = engine.dialect.create_connect_args(engine.url)
+        self._hosts, self._target = its_hosts, (engine.dialect, list(arguments), dict(options))
         #: {id of the driver's connection: _InUse}.
         self._in_use: dict[int, _InUse] = {}
         self._lock = threading.Lock()
         self._pid = 0
         self._ended = threading.Event()
+        sa.event.listen(engine, 'checkout', self.take)
+        sa.event.listen(engine, 'checkin', self.give)
+        sa.event.listen(engine, 'invalidate', self.give)
 
     def take(self, connection: Any, record: Any, *proxy: Any) -> None:
         """Record that a connection is in use: a listener for SQLAlchemy's event ``checkout``."""
         if self._pid != os.getpid():
             self._begin()
-        host = self._hosts.of(record.info)
-        self._in_use[id(connection)] = _InUse(connection, time.monotonic(), timeouts.deadline(), host)
+        self._in_use[id(connection)] = _InUse(
+            connection, time.monotonic(), timeouts.deadline(), record.info[hosts.HOST]
+        )
 
     def give(self, connection: Any, record: Any, *error: Any) -> None:
         """Record that a connection is not in use any more: a listener for ``checkin`` and ``invalidate``."""
@@ -124,7 +101,7 @@ class HostWatch:
             if now - went_back > _BACK:
                 went_back = now
                 with contextlib.suppress(Exception):
-                    self._back()
+                    self._hosts.prefer(*self._target)
 
     def _to_check(self) -> set[int]:
         """Return the numbers of the hosts of slow connections, and that of the host in use if a look is due."""
@@ -134,7 +111,7 @@ class HostWatch:
     def _check(self, host: int) -> None:
         error = self._failure(host)
         if isinstance(error, hosts.Desynced):
-            self._replace(host)
+            self._hosts.replace(host, *self._target)
         elif error is not None and any(each.host == host for each in self._slow()):
             LOG.warning('The host of the database does not answer a check: %s', error)
             self._hosts.leave(host)
@@ -159,7 +136,7 @@ class HostWatch:
         for is_last in (False, True):
             began = time.monotonic()
             try:
-                self._probe(host)
+                self._hosts.probe(host, *self._target)
             except Exception as error:
                 if _is_response(error):
                     return None

@@ -30,7 +30,9 @@ LOG = logging.getLogger(__name__)
 AVOIDED = 5
 #: Seconds between two looks at the state of the node in use of a Galera cluster.
 LOOK = 2
-_SWITCH, _HOST = 'ironic_traits.switch', 'ironic_traits.host'
+_SWITCH = 'ironic_traits.switch'
+#: The key of the number of its host in ``info`` of the pool's record of a connection.
+HOST = 'ironic_traits.host'
 #: Values of wsrep_local_state: Synced; Donor/Desynced and Joined.
 _SYNCED, _DESYNCED = '4', ('2', '3')
 #: First characters of the name of a directory of sockets, and of an abstract socket of Linux.
@@ -56,6 +58,7 @@ class Hosts:
 
     :param url: sqlalchemy.URL, which may name several hosts.
     :ivar url: the URL with only the first host, for SQLAlchemy's engines.
+    :ivar current: the number of the host in use.
     :raises sqlalchemy.exc.ArgumentError: the ports do not fit the hosts.
     """
 
@@ -66,7 +69,7 @@ class Hosts:
         host, port = self._addresses[0]
         if (host, port) != (url.host or '', url.port):
             self.url = url.difference_update_query(['host', 'port']).set(host=host, port=port)
-        self._current = 0
+        self.current = 0
         #: Number of switches to another host.
         self._switches = 0
         #: {number of a host: when it failed, as time.monotonic()}.
@@ -96,21 +99,16 @@ class Hosts:
             except Desynced as error:
                 # This is no failure, so that all threads use the same node if all nodes are desynced.
                 first = first or error
-                attempts.append((number, _check_last))
+                attempts.append((number, functools.partial(_check_for_use, may_lag=True)))
             except (dialect.loaded_dbapi.Error, OSError, Unready) as error:
                 self._failures[number] = time.monotonic()
                 first = first or error
             else:
-                record.info.update({_SWITCH: self._take(number, switches), _HOST: number})
+                record.info.update({_SWITCH: self._take(number, switches), HOST: number})
                 return connection
         if first is None or isinstance(first, Unready):
             raise dialect.loaded_dbapi.OperationalError(str(first)) from first
         raise first
-
-    @property
-    def current(self) -> int:
-        """The number of the host in use."""
-        return self._current
 
     @property
     def limit(self) -> float:
@@ -136,15 +134,6 @@ class Hosts:
         """
         return info.get(_SWITCH) == self._switches
 
-    @staticmethod
-    def of(info: dict[Any, Any]) -> int:
-        """Return the number of the host of a connection.
-
-        :param info: ``info`` of the pool's record of the connection.
-        """
-        number: int = info[_HOST]
-        return number
-
     def is_look_due(self) -> bool:
         """Whether to look at the state of the host in use now, also if it responds: a node may have been desynced."""
         now = time.monotonic()
@@ -157,7 +146,7 @@ class Hosts:
         """Treat a host as dead: the next connections are to the others, if they respond."""
         with self._lock:
             self._failures[number] = time.monotonic()
-            if number == self._current:
+            if number == self.current:
                 self._switches += 1
 
     def prefer(self, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
@@ -165,7 +154,7 @@ class Hosts:
 
         This is not done on PostgreSQL: a former primary that returns as a primary by itself lacks all later writes.
         """
-        if self._current == 0:
+        if self.current == 0:
             return
         try:
             connection = self._connect(0, dialect, arguments, options, _check)
@@ -183,7 +172,7 @@ class Hosts:
         """
         switches = self._switches
         for other in self._order():
-            if other == number or self._current != number:
+            if other == number or self.current != number:
                 continue
             with contextlib.suppress(Exception):
                 self.probe(other, dialect, arguments, options)
@@ -191,7 +180,7 @@ class Hosts:
 
     def _order(self) -> list[int]:
         now = time.monotonic()
-        numbers = sorted(range(len(self._addresses)), key=lambda number: number != self._current)
+        numbers = sorted(range(len(self._addresses)), key=lambda number: number != self.current)
         return sorted(numbers, key=lambda number: now - self._failures.get(number, -AVOIDED) < AVOIDED)
 
     def _take(self, number: int, before: int) -> int:
@@ -202,10 +191,10 @@ class Hosts:
         """
         with self._lock:
             self._failures.pop(number, None)
-            if number != self._current:
+            if number != self.current:
                 if self._switches != before:
                     return before
-                self._current = number
+                self.current = number
                 self._switches += 1
                 LOG.warning('The host of the database is now %s, port %s', *self._addresses[number])
             return self._switches
@@ -334,11 +323,6 @@ def _check_for_use(dialect: str, connection: Any, may_lag: bool = False) -> None
             raise Unready('the node does not catch up with its cluster') from error
         cursor.fetchall()
         cursor.execute('SET SESSION wsrep_sync_wait = DEFAULT')
-
-
-def _check_last(dialect: str, connection: Any) -> None:
-    """Check a server when no other one can be used: a desynced node is better than none."""
-    _check_for_use(dialect, connection, may_lag=True)
 
 
 def _check_postgresql(connection: Any) -> None:
