@@ -1,12 +1,14 @@
 """The floor: the bare statement and orjson, without a service.
 
-No service that reads the same rows can be faster. Only works that read have a floor.
+No service that reads or writes the same rows can be faster. Claims by a request have no floor: how a service finds the
+node is up to it.
 """
 
 import orjson
 import sqlalchemy as sa
 
 from benchmarks.bare import AGGREGATE, PAGE
+from benchmarks.compare.write_floor import WriteFloor
 from benchmarks.placement import FIFTH, HALF
 
 _FREE = "provision_state = 'available' AND instance_uuid IS NULL AND parent_node IS NULL AND resource_class = :class"
@@ -18,6 +20,8 @@ class Floor:
 
     :param url: SQLAlchemy URL of the database of this service.
     :param sample: copies.Sample.
+    :ivar begin: function that prepares a turn.
+    :ivar undo: function that undoes the claims of a turn.
     """
 
     def __init__(self, url, sample):
@@ -27,6 +31,8 @@ class Floor:
         )
         self._page = f'SELECT uuid, name, resource_class, provision_state, {self._traits} FROM nodes WHERE '  # noqa: S608
         self._connection = self._engine.connect()
+        self._writes = WriteFloor(self._connection, sample)
+        self.begin, self.undo = self._writes.begin, self._writes.undo
 
     def __enter__(self):
         return self
@@ -49,7 +55,11 @@ class Floor:
                 f'{_HAS.format("first")} AND {_HAS.format("second")} AND NOT {_HAS.format("third")}'
             ),
             'all traits': self._of('SELECT name FROM traits ORDER BY name', {}),
+            'providers by a required trait': self._of(
+                _PROVIDERS, {'first': lambda choose: choose.choice(self._sample.traits[:40])}
+            ),
             **dict(self._candidates()),
+            **self._writes.works(),
         }
 
     def _candidates(self):
@@ -92,5 +102,9 @@ class Floor:
             rows = self._rows(text, {'marker': rows[-1]['id']})
 
 
+_PROVIDERS = (
+    'SELECT uuid, name, generation, root_provider_uuid, parent_provider_uuid FROM resource_providers '
+    'JOIN node_traits ON node_traits.node_id = resource_providers.node_id WHERE trait = :first'
+)
 _ID = 'SELECT id FROM nodes WHERE uuid = :uuid'
 _TRAITS = f'SELECT trait FROM node_traits WHERE node_id = ({_ID}) ORDER BY trait'  # noqa: S608

@@ -99,8 +99,8 @@ class Turns:
         real = 'ironic' if work.api == 'nodes' else 'placement'
         if work.real and real in self._running.sites:
             yield 'real', self._side(real, work, work.real)
-        if self._floor and work.name in self._floor.works():
-            yield 'floor', Side(self._floor.works()[work.name], lambda: self._cpu(time.process_time()))
+        if self._floor and (do := self._floor.works().get(work.name)):
+            yield 'floor', Side(do, lambda: self._cpu(time.process_time()), self._floor.begin, self._floor.undo)
 
     def _side(self, name, work, run):
         site = self._running.sites[name]
