@@ -130,8 +130,8 @@ class CapacityInsufficient(Failure):
     status = 409
     code = 'baremetal.capacity_reservation.insufficient'
     text = (
-        'Not so many nodes can be promised: {number}. Free nodes that match: {free}. Other capacity reservations need '
-        '{others} of them.'
+        'Not so many nodes can be promised: {number}. Free nodes that match{where}: {free}. '
+        'Other capacity reservations need {others} of them.'
     )
 
 

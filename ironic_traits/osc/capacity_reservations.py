@@ -7,17 +7,19 @@ from typing import Any
 from osc_lib.cli import format_columns
 
 from ironic_traits import osc
-from ironic_traits.osc import commands, requests
+from ironic_traits.osc import commands, requests, topology
 from ironic_traits.osc.option_types import nonempty
 
 COLUMNS = (
-    'uuid', 'name', 'project', 'count', 'used', 'left', 'free', 'short', 'request', 'created_at', 'expires_at',
+    'uuid', 'name', 'project', 'count', 'used', 'left', 'free', 'short', 'request', 'groups', 'created_at',
+    'expires_at',
 )  # fmt: skip
 _LISTED = ('name', 'project', 'count', 'used', 'left', 'free', 'short', 'expires_at')
 
 
 def _values(promise: Mapping[str, Any], columns: tuple[str, ...]) -> list[Any]:
-    return [format_columns.DictColumn(promise[name]) if name == 'request' else promise[name] for name in columns]
+    objects = ('request', 'groups')
+    return [format_columns.DictColumn(promise[name]) if name in objects else promise[name] for name in columns]
 
 
 class CreateCapacityReservation(commands.ShowOne):
@@ -32,12 +34,22 @@ class CreateCapacityReservation(commands.ShowOne):
         parser.add_argument(
             '--expires-at', metavar='<time>', help='Time when it expires, such as 2027-01-01T00:00:00+00:00'
         )
+        parser.add_argument(
+            '--same',
+            metavar='<key>',
+            action='append',
+            type=topology.same,
+            help='Promise nodes that are all in one group of this key: trait:PREFIX, or a field such as chassis_uuid '
+            'or properties/rack (repeat for more)',
+        )
         requests.add_options(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> commands.Row:
         request = requests.request(self.app, parsed_args)
         if parsed_args.expires_at:
             request['expires_at'] = parsed_args.expires_at
+        if parsed_args.same:
+            request['topology'] = parsed_args.same
         client = osc.client(self.app)
         promise = client.reserve_capacity(parsed_args.name, parsed_args.project, parsed_args.count, **request)
         for warning in promise.get('warnings', ()):

@@ -89,3 +89,7 @@ def request(parsed: argparse.Namespace) -> dict[str, Any]:
 
 def _item(policy: str, key: str) -> dict[str, Any]:
     return {'key': nonempty(key), 'policy': policy}
+
+
+#: Type of an option: the policy of nodes that are all in one group of a key.
+same = partial(_item, 'affinity')

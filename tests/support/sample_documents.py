@@ -218,6 +218,7 @@ CAPACITY_RESERVATION = {
     'project': OWNER['project_id'],
     'count': 1,
     'flavor': FLAVOR,
+    'topology': [{'key': 'resource_class', 'policy': 'affinity'}],
     'expires_at': '2099-01-01T00:00:00+00:00',
 }
 FOR_CAPACITY = {'instance_uuid': INSTANCE, 'capacity_reservation': 'spring', 'flavor': FLAVOR, 'expires_in': 600}

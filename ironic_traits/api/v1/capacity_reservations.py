@@ -15,6 +15,7 @@ from ironic_traits.context import Context, Grant
 from ironic_traits.inventory.holds import capacity_reservations
 from ironic_traits.inventory.holds.capacity_reservations import Kept, NewPromise
 from ironic_traits.inventory.holds.promise_claims import PROJECT, VISIBLE
+from ironic_traits.matching.topology import AFFINITY, Policy
 from ironic_traits.resources.additions import ADDED
 
 #: Maximum number of nodes in a capacity reservation.
@@ -44,6 +45,7 @@ class CapacityReservation(types.Base):
     free = int
     short = int
     request = types.OBJECT
+    groups = {str: str}
     created_at = types.MOMENT
     expires_at = types.MOMENT
 
@@ -111,12 +113,16 @@ class CapacityReservationsController(Resource):
         # It is not the filter of that name.
         body.project = wsme.types.Unset
         node_request, requirements = match_types.read_documents(context, Grant(()), body)
-        if node_request.topology:
-            raise failures.InvalidInput(reason='A capacity reservation cannot have a topology.')
+        if any(policy != Policy(policy.key, AFFINITY) for policy in node_request.topology):
+            raise failures.InvalidInput(
+                reason="The 'topology' of a capacity reservation may have a 'key' and the 'policy' 'affinity' only."
+            )
         if 'conductor' in node_request.filters:
             # The nodes of a host change without a change of the nodes.
             raise failures.InvalidInput(reason='A capacity reservation cannot have a conductor.')
-        promise = NewPromise(name, project, count, body.expires_at or None, requirements, node_request.filters)
+        keys = tuple(dict.fromkeys(policy.key for policy in node_request.topology))
+        expires_at = body.expires_at or None
+        promise = NewPromise(name, project, count, expires_at, requirements, node_request.filters, keys)
         row = capacity_reservations.create(context, promise)
         warnings = match_types.warnings(context, node_request)
         shown = _show(row, capacity_reservations.kept(context)) | ({'warnings': warnings} if warnings else {})
@@ -138,4 +144,5 @@ def _show(row: sa.Row, kept: dict[str, Kept]) -> dict[str, Any]:
         'count': row.number,
         **numbers._asdict(),
         'request': capacity_reservations.document(row),
+        'groups': capacity_reservations.groups(row),
     }

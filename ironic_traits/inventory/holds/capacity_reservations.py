@@ -26,6 +26,7 @@ from ironic_traits.inventory.core.paging import Page, Rows, fetch
 from ironic_traits.inventory.holds import promised_nodes
 from ironic_traits.inventory.holds.promise_claims import Stale
 from ironic_traits.inventory.holds.promised_nodes import LIVE
+from ironic_traits.matching.topology import AFFINITY
 from ironic_traits.uuids import canonical
 
 _TABLE = tables.capacity_reservations
@@ -54,6 +55,7 @@ class NewPromise(NamedTuple):
 
     :ivar requirements: arguments of ``matching.requests.understand``.
     :ivar filters: {filter: value}, as for ``node_filters.conditions``.
+    :ivar keys: keys of a topology. For each of them, all nodes are in one group.
     """
 
     name: str
@@ -62,17 +64,59 @@ class NewPromise(NamedTuple):
     expires_at: datetime.datetime | None
     requirements: Mapping[str, Any]
     filters: Mapping[str, Any]
+    keys: Sequence[str] = ()
 
 
 def create(context: Context, promise: NewPromise) -> sa.Row:
-    """Create a capacity reservation.
+    """Create a capacity reservation. If it has keys, choose their groups, which stay the same from then on.
 
     :raises failures.CapacityInsufficient: not so many nodes are free beside those that others have a right to.
     :raises failures.RecordExists: there is one with the name.
     :raises failures.InvalidInput: the expiry is in the past.
     """
-    document = {'requirements': promise.requirements, 'filters': promise.filters}
-    values = {
+    most = (0, 0)
+    for groups in _groups(context, promise):
+        values = _values(promise, groups)
+        while True:
+            nodes = promised_nodes.read_with(context, values)
+            kept = nodes.kept()[promised_nodes.NEW]
+            if kept < promise.number:
+                most = max(most, (kept, nodes.by_id[promised_nodes.NEW].free.bit_count()))
+                break
+            try:
+                return _insert(context, values, nodes)
+            except Stale:
+                continue
+            except db_exception.DBDuplicateEntry as error:
+                raise _exists(promise.name) from error
+    _check_new(context, promise)
+    where, (kept, free) = ' in one group' if promise.keys else '', most
+    raise failures.CapacityInsufficient(number=promise.number, where=where, free=free, others=free - kept)
+
+
+def _groups(context: Context, promise: NewPromise) -> list[dict[str, str | None]]:
+    """Return the groups to try, {key: group}: those with enough free nodes, or else the one with the most.
+
+    Those with the fewest nodes come first, so that large groups are left.
+    """
+    if not promise.keys:
+        return [{}]
+    values = _values(promise, {})
+    numbers = promised_nodes.free_by_cell(context, values['request'])
+    cells = sorted(numbers, key=lambda cell: (numbers[cell], cell))
+    enough = [cell for cell in cells if numbers[cell] >= promise.number]
+    # If others need the nodes of all groups, it would take long to try one after the other.
+    if len(enough) > 1 and promised_nodes.read_with(context, values).kept()[promised_nodes.NEW] < promise.number:
+        enough = []
+    return [dict(zip(promise.keys, cell, strict=True)) for cell in enough or cells[-1:]]
+
+
+def _values(promise: NewPromise, groups: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the columns of a new row: {column: value}."""
+    document: dict[str, Any] = {'requirements': promise.requirements, 'filters': promise.filters}
+    if promise.keys:
+        document |= {'topology': [{'key': key, 'policy': AFFINITY} for key in promise.keys], 'groups': groups}
+    return {
         'uuid': uuidutils.generate_uuid(),
         'name': promise.name,
         'project': promise.project,
@@ -80,18 +124,6 @@ def create(context: Context, promise: NewPromise) -> sa.Row:
         'expires_at': promise.expires_at,
         'request': json.dumps(document),
     }
-    while True:
-        nodes = promised_nodes.read_with(context, values)
-        kept, free = nodes.kept()[promised_nodes.NEW], nodes.by_id[promised_nodes.NEW].free.bit_count()
-        if kept < promise.number:
-            _check_new(context, promise)
-            raise failures.CapacityInsufficient(number=promise.number, free=free, others=free - kept)
-        try:
-            return _insert(context, values, nodes)
-        except Stale:
-            continue
-        except db_exception.DBDuplicateEntry as error:
-            raise _exists(promise.name) from error
 
 
 def _check_new(context: Context, promise: NewPromise) -> None:
@@ -182,7 +214,14 @@ def delete(context: Context, uuid: str) -> None:
 def document(row: sa.Row) -> dict[str, Any]:
     """Return the request of a capacity reservation, with the keys of /v1/matches."""
     stored = json.loads(row.request)
-    return stored['requirements'] | stored['filters']
+    policies = {'topology': stored['topology']} if 'topology' in stored else {}
+    return stored['requirements'] | stored['filters'] | policies
+
+
+def groups(row: sa.Row) -> dict[str, str]:
+    """Return the groups that all nodes of a capacity reservation are in, {key: group}."""
+    found: dict[str, str] = json.loads(row.request).get('groups', {})
+    return found
 
 
 def kept(context: Any) -> dict[str, Kept]:

@@ -132,7 +132,12 @@ class Claim:
 
     def conditions(self, context: Context) -> list[Condition]:
         """Return the conditions on nodes that the nodes must fulfil because of the promise that they are taken for."""
-        return self.named.request.conditions(context) if self.named else []
+        if not self.named:
+            return []
+        conditions = self.named.request.conditions(context)
+        # Not every group is a condition in SQL.
+        ids = self.promised.free_ids(self.named) if self.named.request.topology else None
+        return conditions if ids is None else [*conditions, tables.nodes.c.id.in_(ids)]
 
     def refusal(
         self, context: Context, needed: int, matched: int

@@ -20,7 +20,8 @@ from ironic_traits.db.statements.types import statement_clock
 from ironic_traits.inventory.core import mirror_exclusions
 from ironic_traits.inventory.search.index_nodes import Nodes
 from ironic_traits.inventory.search.matches import NodeRequest
-from ironic_traits.matching import promises, requests
+from ironic_traits.matching import promises, requests, topology
+from ironic_traits.matching.group_limits import Cell
 from ironic_traits.matching.promises import Class
 
 _PROMISES, _USES = tables.capacity_reservations, tables.capacity_uses
@@ -112,6 +113,10 @@ class PromisedNodes:
     def used_up(self, position: int) -> Class:
         """Return the promises that the free node at a position matches, and that asked for no more nodes."""
         return frozenset(each for each in self.by_id.keys() - self.asking if _has(self._bytes[each], position))
+
+    def free_ids(self, promise: Promise) -> list[int]:
+        """Return the ids of the free nodes that match a promise."""
+        return self._ids(promise.free, promise.free.bit_count())
 
     def ids_of(self, of: Class) -> list[int]:
         """Return the ids of the free nodes that match exactly some promises, of those that still ask for nodes."""
@@ -229,22 +234,42 @@ def _promises(service: Any, nodes: Nodes, rows: Sequence[Any]) -> list[Promise]:
     used, lasting = _uses(nodes)
     promises = []
     for row in rows:
-        request = request_of(row).without_exclusive(service)
+        request, cell = _parsed(row.request)
+        request = request.without_exclusive(service)
         number, free = used[row.id], nodes.matching(request) & nodes.free
+        if cell:
+            free &= nodes.view.groups(_keys(request)).set_of(cell)
         fields = row.id, row.uuid, row.name, row.project, row.number, row.generation, number
         promises.append(Promise(*fields, max(row.number - number, 0), free, lasting[row.id], request))
     return promises
 
 
-def request_of(row: sa.Row) -> NodeRequest:
-    """Return the NodeRequest of a capacity reservation."""
-    return _parsed(row.request)
+def free_by_cell(context: Context, text: str) -> dict[Cell, int]:
+    """Return how many free nodes match the request of a promise, in each cell of its topology: {cell: number}.
+
+    :param text: column ``request`` of the promise.
+    """
+    request, _ = _parsed(text)
+    request, excluded = request.without_exclusive(context.service), mirror_exclusions.condition(context)
+    with context.service.node_index.now(context) as view:
+        nodes = Nodes(None, Grant(()), view, excluded)
+        numbers = view.groups(_keys(request)).cells_of(nodes.matching(request) & nodes.free)
+    return {cell: number for cell, number in numbers.items() if None not in cell}
+
+
+def _keys(request: NodeRequest) -> list[str]:
+    return [policy.key for policy in request.topology]
 
 
 @functools.lru_cache(maxsize=1024)
-def _parsed(text: str) -> NodeRequest:
+def _parsed(text: str) -> tuple[NodeRequest, Cell]:
+    """Return the request of a promise, and the cell that its nodes are in; () for any."""
     document = json.loads(text)
-    return NodeRequest(Grant(()), requests.understand(**document['requirements']), document['filters'])
+    policies = topology.parse(document.get('topology'))
+    request = requests.understand(**document['requirements'])
+    groups = document.get('groups', {})
+    cell = tuple(groups[policy.key] for policy in policies if policy.key in groups)
+    return NodeRequest(Grant(()), request, document['filters'], topology=policies), cell
 
 
 def _uses(nodes: Nodes) -> tuple[Counter[int], Counter[int]]:

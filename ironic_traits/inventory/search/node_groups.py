@@ -134,6 +134,11 @@ class Groups:
         """Return the positions of the nodes of a cell."""
         return self.members[self._places[cell]]
 
+    def set_of(self, cell: Cell) -> int:
+        """Return the set of the nodes of a cell, as bits. It may have none."""
+        members = self.members[self._places[cell]] if cell in self._places else ()
+        return bitsets.from_positions(members, len(self._numbers))
+
     def by_share(self, one: int, other: int) -> _Cells:
         """Return the cells by two numbers: {(nodes of one set, nodes of the other set): {number of a cell}}.
 

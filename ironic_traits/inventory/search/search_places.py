@@ -92,7 +92,8 @@ def are_taken_in_turn(node_request: NodeRequest) -> bool:
 
 def _key(node_request: NodeRequest) -> Hashable:
     request = node_request.request
-    return request.resource_class, request.required, request.required_any, request.forbidden, repr(node_request.filters)
+    traits = request.required, request.required_any, request.forbidden
+    return request.resource_class, traits, repr(node_request.filters), node_request.capacity_reservation
 
 
 def _key_of_caller(context: Context, node_request: NodeRequest) -> Hashable:

@@ -52,6 +52,14 @@ def test_a_capacity_reservation(server, prefix):
     assert rows(server, *reservation, 'list') == []
 
 
+def test_all_nodes_in_one_group(server, client):
+    create = (*BAREMETAL, 'capacity', 'reservation', 'create', 'spring', '--project', PROJECT, '--count', '1')
+    created = rows(server, *create, '--same', 'trait:CUSTOM_FA', '--same', 'driver')
+    assert created['groups'] == {'trait:CUSTOM_FA': 'CUSTOM_FAST', 'driver': 'fake-hardware'}
+    assert [item['policy'] for item in created['request']['topology']] == ['affinity', 'affinity']
+    client.release_capacity(created['uuid'])
+
+
 @BOTH
 def test_a_claim_for_it(server, promise, prefix):
     """The nodes of a group count for it, too."""

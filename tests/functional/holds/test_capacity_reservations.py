@@ -701,7 +701,7 @@ BAD = {
     'a list': {'count': [1]},
     'too many': {'count': 10**6},
     'the past': {'expires_at': '2020-01-01T00:00:00+00:00'},
-    'a topology': {'topology': [{'key': 'properties/rack', 'policy': 'affinity'}]},
+    'another topology': {'topology': [{'key': 'properties/rack', 'policy': 'anti-affinity'}]},
     'a conductor': {'conductor': 'host'},
     'no trait': {'required': ['NO_SUCH']},
     'an unknown key': {'from': '2100-01-01T00:00:00+00:00'},

@@ -5,6 +5,7 @@ import pytest
 from ironic_traits.inventory.search.search_places import Places
 from tests.support import plans
 from tests.support.client import Client
+from tests.support.promises import add_trait, promise, take
 from tests.support.providers import allocate, golden
 from tests.support.reservations import PATH, available, instance
 from tests.support.service import make_app
@@ -45,6 +46,18 @@ def test_other_requests_begin_at_the_first_node(clients, other):
     clients[0].ask('DELETE', f'{PATH}/{held["uuid"]}')
     body = {'instance_uuid': instance(2), **other} | ({'node_uuid': both} if 'node_uuid' in other else {})
     assert clients[0].ask('POST', PATH, body).json['reservation']['node_uuid'] == both[0]
+
+
+def test_another_capacity_reservation(clients):
+    """A claim for one tries none of the nodes that a claim for another one has found."""
+    for name in 'aabb':
+        add_trait(clients[0], golden(clients[0]), f'CUSTOM_{name.upper()}')
+    for name in 'ab':
+        assert promise(clients[0], name, 2, required=[f'CUSTOM_{name.upper()}']).status_int == 201
+    assert take(clients[0], 1, capacity_reservation='a').status_int == 201
+    with plans.statements() as executed:
+        assert take(clients[0], 2, capacity_reservation='b').status_int == 201
+    assert sum(' AS moment, (EXISTS' in statement for statement, _ in executed) == 1
 
 
 def test_node_is_in_maintenance_by_now(clients):

@@ -22,6 +22,8 @@ from tests.support.service import make_app
 TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C']
 REQUIRED = st.frozensets(st.sampled_from(TRAITS), max_size=2)
 NODES = range(5)
+#: With it, all nodes of a promise are in one group: those with the same trait, and no other.
+TOPOLOGY = {'topology': [{'key': 'trait:CUSTOM_', 'policy': 'affinity'}]}
 PROJECTS = st.sampled_from(['p', 'q', 'nobody'])
 #: Estimates count on reservations that end with a change only: {how one ends: its fields}.
 RESERVATIONS = {'lasts': {}, 'expires': {'expires_at': '2100-01-01T00:00:00+00:00'}}
@@ -35,7 +37,12 @@ class Promise:
     project: str
     count: int
     required: frozenset
+    group: str | None = None
     nodes: set = dataclasses.field(default_factory=set)
+
+    def matches(self, traits):
+        """Whether a node with some traits matches."""
+        return self.required <= traits and (self.group is None or traits == {self.group})
 
 
 class Promising(machines.OnApps):
@@ -76,8 +83,7 @@ class Promising(machines.OnApps):
         used, promises = Counter(map(id, less)), [*self.promises, *more]
         left = [promise.count - len(promise.nodes) - used[id(promise)] for promise in promises]
         options = [
-            [None, *(place for place, each in enumerate(promises) if each.required <= self.traits[node])]
-            for node in free
+            [None, *(place for place, each in enumerate(promises) if each.matches(self.traits[node]))] for node in free
         ]
         numbers = {tuple(map(way.count, range(len(left)))) for way in itertools.product(*options)}
         return {way for way in numbers if all(number <= most for number, most in zip(way, left, strict=True))}
@@ -115,14 +121,21 @@ class Promising(machines.OnApps):
         self.maintenance ^= {node}
 
     @stateful.precondition(lambda self: len(self.promises) < 3)
-    @stateful.rule(project=PROJECTS, count=st.integers(1, 4), required=REQUIRED, expires=st.booleans())
-    def promise(self, project, count, required, expires):
-        new = Promise(f'promise-{next(self.numbers)}', project, count, required)
-        body = {'name': new.name, 'project': project, 'count': count, 'required': sorted(required)}
-        expiry = RESERVATIONS['expires'] if expires else {}
-        response = self.client.ask('POST', CAPACITY, body | expiry | {'resource_class': 'gold'})
-        assert (response.status_int == 201) == (self.most([new]) == self.most() + count), response.text
-        if response.status_int == 201:
+    @stateful.rule(
+        project=PROJECTS, count=st.integers(1, 4), required=REQUIRED, expires=st.booleans(), is_grouped=st.booleans()
+    )
+    def promise(self, project, count, required, expires, is_grouped):
+        name = f'promise-{next(self.numbers)}'
+        body = {'name': name, 'project': project, 'count': count, 'required': sorted(required)}
+        body |= (RESERVATIONS['expires'] if expires else {}) | (TOPOLOGY if is_grouped else {})
+        response = self.client.ask('POST', CAPACITY, body | {'resource_class': 'gold'})
+        possible = [Promise(name, project, count, required, group) for group in (TRAITS if is_grouped else [None])]
+        possible = [new for new in possible if self.most([new]) == self.most() + count]
+        assert response.status_int == (201 if possible else 409), response.text
+        if possible:
+            # Those with the fewest free nodes come first.
+            new = min(possible, key=lambda new: (sum(new.matches(self.traits[node]) for node in self.free), new.group))
+            assert list(response.json['groups'].values()) == ([new.group] if is_grouped else [])
             self.promises.append(new)
 
     @stateful.precondition(lambda self: self.promises)
@@ -148,8 +161,11 @@ class Promising(machines.OnApps):
         body = {'instance_uuids': instances, 'required': sorted(required), 'resource_class': 'gold'}
         body |= RESERVATIONS[kind] | ({'capacity_reservation': named.name} if named else {})
         response = self.client.ask('POST', PATH, body)
-        needed = required | named.required if named else required
-        matching = [node for node in sorted(self.free) if needed <= self.traits[node]]
+        matching = [
+            node
+            for node in sorted(self.free)
+            if required <= self.traits[node] and (named is None or named.matches(self.traits[node]))
+        ]
         ways = [way for way in itertools.combinations(matching, number) if self.fits(way, named)]
         assert response.status_int == (201 if ways else 409), response.text
         if ways:
@@ -178,7 +194,7 @@ class Promising(machines.OnApps):
         own = [
             promise
             for promise in self.promises
-            if promise.project == project and promise.required <= self.traits[node] and self.fits([node], promise)
+            if promise.project == project and promise.matches(self.traits[node]) and self.fits([node], promise)
         ]
         assert response.status_int == (204 if own or self.fits([node]) else 409), response.text
         if response.status_int == 204:

@@ -28,13 +28,17 @@ def test_capacity_reservations(tab, look_around):
         {'name': 'spare', 'project': 'x', 'count': 1, 'required': ['CUSTOM_RACK_3']},
         {'name': 'racks', 'project': HTML, 'count': len(free), 'required': ['CUSTOM_RACK_2']},
     ]
+    promises[1]['topology'] = [{'key': 'trait:CUSTOM_RACK_', 'policy': 'affinity'}]
     promises[1]['expires_at'] = '2099-01-01T00:00:00+00:00'
     uuids = [ask(look_around, 'POST', _PATH, promise)['uuid'] for promise in promises]
     try:
         page.reload()
         rows = table.locator('tbody tr')
         expect(rows).to_have_text(
-            [f'racks{HTML}{len(free)}0{len(free)}0Jan 1, 2099, 12:00:00 AM', 'sparex1010it is deleted']
+            [
+                f'racksall in CUSTOM_RACK_2{HTML}{len(free)}0{len(free)}0Jan 1, 2099, 12:00:00 AM',
+                'sparex1010it is deleted',
+            ]
         )
         ask(look_around, 'PUT', taken, {})
         page.get_by_role('button', name='Count').click()

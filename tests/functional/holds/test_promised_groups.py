@@ -1,0 +1,131 @@
+"""Capacity reservations whose nodes are all in one group, on each database."""
+
+import pytest
+
+from tests.support import plans, reservations
+from tests.support.promises import CAPACITY, add_trait, claim, figures, promise, take
+from tests.support.providers import golden, patch
+
+KEYS = ['properties/rack', 'owner', 'trait:CUSTOM_RACK_']
+
+
+def together(key):
+    """Return the part of a request for nodes that are all in one group of a key."""
+    return {'topology': [{'key': key, 'policy': 'affinity'}]}
+
+
+def in_rack(client, rack):
+    """Create a free node in a rack, by each of KEYS, and return its uuid."""
+    node = golden(client, properties={'rack': rack})
+    owner = [{'op': 'add', 'path': '/owner', 'value': rack}]
+    assert client.ask('PATCH', f'/v1/nodes/{node}', owner, version='1.82').status_int == 200
+    add_trait(client, node, f'CUSTOM_RACK_{rack.upper()}')
+    return node
+
+
+def group_of(key, rack):
+    return f'CUSTOM_RACK_{rack.upper()}' if key.startswith('trait:') else rack
+
+
+@pytest.mark.parametrize('key', KEYS)
+def test_the_nodes_of_one_group_are_kept(client, key):
+    """The smallest group that is large enough. Others get the nodes of all other groups."""
+    nodes = [in_rack(client, rack) for rack in 'bbbaac']
+    created = promise(client, 'p', 2, **together(key))
+    assert created.status_int == 201
+    assert created.json['groups'] == {key: group_of(key, 'a')}
+    assert created.json['request'] == {'resource_class': 'gold', **together(key)}
+    assert client.get(f'{CAPACITY}/p')['groups'] == created.json['groups']
+    assert figures(client, 'p') == (0, 2, 0, 2)
+    assert take(client, 1, capacity_reservation='p').status_int == 201
+    assert [take(client, number).status_int for number in range(2, 7)] == [201] * 4 + [409]
+    assert figures(client, 'p') == (1, 1, 0, 1)
+    assert take(client, 7, capacity_reservation='p').status_int == 201
+    found = client.get(f'{reservations.PATH}?fields=instance_uuid,node_uuid')['reservations']
+    mine = {each['node_uuid'] for each in found if each['instance_uuid'] in map(reservations.instance, (1, 7))}
+    assert mine == set(nodes[3:5])
+
+
+def test_many_nodes_of_other_groups_come_first(app, client):
+    """A claim that names the capacity reservation reads only the nodes of its group."""
+    plans.keep_noted_traits(app.service)
+    for _ in range(40):
+        in_rack(client, 'a')
+    last = [in_rack(client, 'b') for _ in range(3)]
+    assert promise(client, 'p', 3, **together('properties/rack')).json['groups'] == {'properties/rack': 'b'}
+    with plans.statements() as executed:
+        taken = take(client, 1, capacity_reservation='p')
+    assert taken.json['reservation']['node_uuid'] in last
+    # The first search would find 33 nodes of the other group.
+    assert sum(statement.startswith('SELECT nodes.id, nodes.uuid \nFROM nodes') for statement, _ in executed) == 1
+
+
+def test_others_need_the_nodes_of_a_group(client):
+    """Then the next group is tried. A refusal has the figures of the group of which most nodes are left."""
+    for rack in 'aabbb':
+        in_rack(client, rack)
+    assert promise(client, 'q', 1, required=['CUSTOM_RACK_A']).status_int == 201
+    assert promise(client, 'p', 2, **together('properties/rack')).json['groups'] == {'properties/rack': 'b'}
+    refused = promise(client, 'r', 2, **together('properties/rack'))
+    assert refused.json['code'] == 'baremetal.capacity_reservation.insufficient'
+    assert 'nodes that match in one group: 3. Other capacity reservations need 2 of them.' in refused.text
+    assert 'nodes that match in one group: 3. Other' in promise(client, 'r', 4, **together('properties/rack')).text
+    assert 'nodes that match in one group: 0. Other' in promise(client, 'r', 1, **together('properties/none')).text
+    again = promise(client, 'p', 2, **together('properties/rack'))
+    assert again.json['code'] == 'baremetal.record.duplicate'
+
+
+def test_others_need_the_nodes_of_all_groups(client):
+    """Each group has enough free nodes, but all of them together not enough that nobody else needs."""
+    for rack in 'aabb':
+        in_rack(client, rack)
+    assert promise(client, 'q', 3).status_int == 201
+    refused = promise(client, 'p', 2, **together('properties/rack'))
+    assert 'nodes that match in one group: 2. Other capacity reservations need 1 of them.' in refused.text
+
+
+def test_two_keys(client):
+    """All nodes are in one group of each."""
+    for rack, room in (('a', 'x'), ('a', 'y'), ('b', 'y'), ('b', 'y')):
+        golden(client, properties={'rack': rack}, extra={'room': room})
+    topology = together('properties/rack')['topology'] + together('extra/room')['topology']
+    assert promise(client, 'p', 2, topology=topology).json['groups'] == {'properties/rack': 'b', 'extra/room': 'y'}
+
+
+def test_a_node_changes_its_group(client):
+    """The capacity reservation keeps its group, and is short of a node until it is back, or another one is there."""
+    node, _ = in_rack(client, 'a'), in_rack(client, 'a')
+    promise(client, 'p', 2, **together('properties/rack'))
+    patch(client, node, {'op': 'replace', 'path': '/properties/rack', 'value': 'b'})
+    assert figures(client, 'p') == (0, 2, 1, 1)
+    assert claim(client, 1, node, 'another').status_int == 204
+    new = in_rack(client, 'a')
+    assert figures(client, 'p') == (0, 2, 0, 2)
+    assert claim(client, 2, new, 'another').status_int == 409
+    assert claim(client, 2, new, 'project-p').status_int == 204
+    assert figures(client, 'p') == (1, 1, 0, 1)
+
+
+def test_a_node_with_two_racks_is_in_none(client):
+    add_trait(client, in_rack(client, 'a'), 'CUSTOM_RACK_B')
+    in_rack(client, 'a')
+    assert promise(client, 'p', 2, **together('trait:CUSTOM_RACK_')).status_int == 409
+    assert promise(client, 'p', 1, **together('trait:CUSTOM_RACK_')).status_int == 201
+
+
+@pytest.mark.parametrize(
+    'policy',
+    [
+        {'policy': 'anti-affinity'},
+        {'policy': 'soft-affinity'},
+        {'policy': 'affinity', 'max_per_group': 2},
+        {'policy': 'affinity', 'prefer': 'fullest'},
+        {'policy': 'affinity', 'relative_to': [reservations.instance(1)]},
+        {'max_per_group': 1},
+    ],
+    ids=str,
+)
+def test_other_policies(client, policy):
+    refused = promise(client, 'p', 1, topology=[{'key': 'properties/rack', **policy}])
+    assert refused.status_int == 400
+    assert "may have a 'key' and the 'policy' 'affinity' only" in refused.text
