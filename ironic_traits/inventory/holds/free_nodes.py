@@ -54,10 +54,11 @@ class TooFew(Exception):
     """Too few nodes match and can be held.
 
     :param instances: uuids of the instances without a node.
+    :param refusal: the failure if capacity reservations need the nodes; None if there are too few nodes.
     """
 
-    def __init__(self, instances: Sequence[str]) -> None:
-        self.instances = instances
+    def __init__(self, instances: Sequence[str], refusal: failures.Failure | None = None) -> None:
+        self.instances, self.refusal = instances, refusal
 
 
 def kind(context: Context, node_request: NodeRequest, *more: Hashable) -> Hashable | None:
@@ -99,9 +100,10 @@ def search(attempt: 'NodeChoice', hold: Callable[['NodeChoice'], _Result]) -> _R
         except Stale:
             is_stale = True
         except TooFew as few:
-            _refuse(attempt, few.instances, contradictions)
+            _refuse(attempt, few, contradictions)
             # ``_refuse`` has raised no failure: there are enough nodes by now, or the instances hold them. Try again.
             contradictions += 1
+            is_stale = few.refusal is not None
         except Lost as lost:
             if lost.was_searched and not attempt.is_combined:
                 attempt.change()
@@ -238,7 +240,7 @@ class NodeChoice:
         try:
             promise_claims.look(self.context, connection)
             self._find(connection, [instance], eligibility.eligible_for(instance), ())
-        except (TooFew, failures.CapacityPromised, failures.CapacityUsedUp):
+        except TooFew:
             return False
         except Stale:
             # The next attempt reads the capacity reservations again.
@@ -269,7 +271,7 @@ class NodeChoice:
         if self.is_combined and not (claim and claim.named) and (found or not rows):
             return found
         if claim and (claim.named or self.is_combined or len(rows) >= count):
-            raise claim.refusal(self.context, count, len(rows))
+            raise TooFew(instances, claim.refusal(self.context, count, len(rows)))
         raise TooFew(instances)
 
     def _own(self, connection: sa.Connection, instances: Sequence[str]) -> set[int]:
@@ -298,22 +300,28 @@ def refusal(context: Context, node_request: NodeRequest, instances: Sequence[str
     :param instances: uuids of the instances without a node.
     """
     try:
-        _refuse(NodeChoice(context, node_request, is_combined=True), instances, 0)
+        _refuse(NodeChoice(context, node_request, is_combined=True), TooFew(instances), 0)
     except failures.NoMatch as failure:
         return failure
     return None
 
 
-def _refuse(attempt: NodeChoice, instances: Sequence[str], contradictions: int) -> None:
+def _refuse(attempt: NodeChoice, few: TooFew, contradictions: int) -> None:
     """Raise the failure that explains why there are too few nodes. Return if another attempt may succeed.
 
-    :param instances: uuids of the instances without a node.
     :param contradictions: how often the search has found too few nodes, and this function enough. After the first one,
         the index of nodes is not used any more. After _MAX_CONTRADICTIONS, the request is refused in any case.
     :raises failures.NoMatch: too few nodes match the request and can be held.
     :raises failures.NothingToReserve: too few nodes of the list can be held.
+    :raises failures.Failure: ``few.refusal``.
     """
-    context, node_request = attempt.context, attempt.request
+    context, node_request, instances = attempt.context, attempt.request, few.instances
+    if few.refusal:
+        with context.read() as connection:
+            reserved = eligibility.has_reservation(connection, instances)
+        if _may_have_got_one(reserved, contradictions) and contradictions < _MAX_CONTRADICTIONS:
+            return
+        raise few.refusal
     needed, explanation, is_possible = 1 if attempt.is_combined else len(instances), None, False
     refusals: list[tuple[str, Refusal | None]] = []
     if not node_request.is_a_list:

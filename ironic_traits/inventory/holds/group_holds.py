@@ -70,12 +70,12 @@ class GroupChoice(NodeChoice):
                     break
                 refusal = claim.refusal(self.context, len(rest), len(self._chosen))
                 if promised.issuperset(claim.refused):
-                    raise refusal
+                    raise TooFew(rest, refusal)
                 promised.update(claim.refused)
             if self._chosen:
                 return
         if promised:
-            raise refusal
+            raise TooFew(rest, refusal)
         if not busy:
             raise TooFew(rest)
         # There may be enough with the locked nodes.

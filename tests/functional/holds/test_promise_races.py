@@ -21,7 +21,7 @@ from tests.support.concurrency import at_once, wait_until
 from tests.support.promises import CAPACITY, add_trait, claim, figures, promise, take
 from tests.support.providers import golden
 from tests.support.reservations import PATH, instance, reserve
-from tests.support.service import ForkedServer
+from tests.support.service import ForkedServer, make_app
 
 
 def one_request(client, number, chance, nodes):
@@ -228,3 +228,30 @@ def test_a_node_that_is_given_back_during_a_claim(database_url, app, client, mon
     statuses.append(claim(client, 3, first, 'another').status_int)
     assert statuses == [204, 409]
     assert figures(client, 'a') == (0, 1, 0, 1)
+
+
+@pytest.mark.parametrize('number', [1, 2])
+@pytest.mark.parametrize('nodes', [1, 2])
+def test_an_instance_gets_the_last_node_meanwhile(client, database_url, monkeypatch, nodes, number):
+    """A second request for it, by name, returns the same reservation. Another instance is refused."""
+    if database_url.startswith('sqlite'):
+        pytest.skip('its writers take turns')
+    for _ in range(nodes):
+        golden(client)
+    promise(client, 'a', 1)
+    first = []
+
+    def take_after_another(*arguments, original=free_nodes.NodeChoice.take):
+        monkeypatch.undo()
+        # The transaction has begun, and has no locks yet.
+        with make_app(database_url) as other:
+            first.append(take(Client(other), 1, capacity_reservation='a'))
+        return original(*arguments)
+
+    monkeypatch.setattr(free_nodes.NodeChoice, 'take', take_after_another)
+    second = take(client, number, capacity_reservation='a')
+    assert first[0].status_int == 201
+    if number == 1:
+        assert (second.status_int, second.json) == (200, first[0].json)
+    else:
+        assert second.json['code'] == 'baremetal.capacity_reservation.used_up'
