@@ -91,5 +91,6 @@ def _item(policy: str, key: str) -> dict[str, Any]:
     return {'key': nonempty(key), 'policy': policy}
 
 
-#: Type of an option: the policy of nodes that are all in one group of a key.
-same = partial(_item, 'affinity')
+def same(key: str) -> dict[str, Any]:
+    """Return the policy of nodes that are all in one group of a key: a type of an option."""
+    return _item('affinity', key)

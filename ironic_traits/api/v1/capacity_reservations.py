@@ -113,6 +113,8 @@ class CapacityReservationsController(Resource):
         # It is not the filter of that name.
         body.project = wsme.types.Unset
         node_request, requirements = match_types.read_documents(context, Grant(()), body)
+        if any(policy.relative_to for policy in node_request.topology):
+            raise failures.InvalidInput(reason="A capacity reservation cannot have 'relative_to'.")
         if any(policy != Policy(policy.key, AFFINITY) for policy in node_request.topology):
             raise failures.InvalidInput(
                 reason="The 'topology' of a capacity reservation may have a 'key' and the 'policy' 'affinity' only."

@@ -44,7 +44,7 @@ class _InUse(NamedTuple):
 
 
 class HostWatch:
-    """A thread that checks the connections of an engine. It starts when the first connection is used."""
+    """A thread that checks the connections of an engine, to whose events it listens. It starts when one is used."""
 
     def __init__(self, engine: sa.Engine, its_hosts: hosts.Hosts) -> None:
         arguments, options = engine.dialect.create_connect_args(engine.url)

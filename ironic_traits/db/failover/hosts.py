@@ -58,7 +58,7 @@ class Hosts:
 
     :param url: sqlalchemy.URL, which may name several hosts.
     :ivar url: the URL with only the first host, for SQLAlchemy's engines.
-    :ivar current: the number of the host in use.
+    :ivar current: the number of the host in use. It is only changed here.
     :raises sqlalchemy.exc.ArgumentError: the ports do not fit the hosts.
     """
 

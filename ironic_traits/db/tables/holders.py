@@ -46,7 +46,8 @@ capacity_reservations = records_table(
     sa.Column('name', exact_string(255), nullable=False, unique=True),
     sa.Column('project', exact_string(255), nullable=False),
     sa.Column('number', sa.Integer, nullable=False),
-    # {'filters': {filter: value}, 'requirements': {argument of ``matching.requests.understand``: value}}
+    # {'filters': {filter: value}, 'requirements': {argument of ``matching.requests.understand``: value}}, and, if all
+    # nodes must be in one group, {'topology': as in a request, 'groups': {key: group}}
     sa.Column('request', long_text(), nullable=False),
     sa.Column('expires_at', timestamp()),
     # Raised by each transaction that takes nodes that match the promise, or one that it overlaps with.

@@ -74,49 +74,10 @@ def create(context: Context, promise: NewPromise) -> sa.Row:
     :raises failures.RecordExists: there is one with the name.
     :raises failures.InvalidInput: the expiry is in the past.
     """
-    most = (0, 0)
-    for groups in _groups(context, promise):
-        values = _values(promise, groups)
-        while True:
-            nodes = promised_nodes.read_with(context, values)
-            kept = nodes.kept()[promised_nodes.NEW]
-            if kept < promise.number:
-                most = max(most, (kept, nodes.by_id[promised_nodes.NEW].free.bit_count()))
-                break
-            try:
-                return _insert(context, values, nodes)
-            except Stale:
-                continue
-            except db_exception.DBDuplicateEntry as error:
-                raise _exists(promise.name) from error
-    _check_new(context, promise)
-    where, (kept, free) = ' in one group' if promise.keys else '', most
-    raise failures.CapacityInsufficient(number=promise.number, where=where, free=free, others=free - kept)
-
-
-def _groups(context: Context, promise: NewPromise) -> list[dict[str, str | None]]:
-    """Return the groups to try, {key: group}: those with enough free nodes, or else the one with the most.
-
-    Those with the fewest nodes come first, so that large groups are left.
-    """
-    if not promise.keys:
-        return [{}]
-    values = _values(promise, {})
-    numbers = promised_nodes.free_by_cell(context, values['request'])
-    cells = sorted(numbers, key=lambda cell: (numbers[cell], cell))
-    enough = [cell for cell in cells if numbers[cell] >= promise.number]
-    # If others need the nodes of all groups, it would take long to try one after the other.
-    if len(enough) > 1 and promised_nodes.read_with(context, values).kept()[promised_nodes.NEW] < promise.number:
-        enough = []
-    return [dict(zip(promise.keys, cell, strict=True)) for cell in enough or cells[-1:]]
-
-
-def _values(promise: NewPromise, groups: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return the columns of a new row: {column: value}."""
     document: dict[str, Any] = {'requirements': promise.requirements, 'filters': promise.filters}
     if promise.keys:
-        document |= {'topology': [{'key': key, 'policy': AFFINITY} for key in promise.keys], 'groups': groups}
-    return {
+        document['topology'] = [{'key': key, 'policy': AFFINITY} for key in promise.keys]
+    values = {
         'uuid': uuidutils.generate_uuid(),
         'name': promise.name,
         'project': promise.project,
@@ -124,6 +85,20 @@ def _values(promise: NewPromise, groups: Mapping[str, str | None]) -> dict[str, 
         'expires_at': promise.expires_at,
         'request': json.dumps(document),
     }
+    while True:
+        nodes, cell = promised_nodes.read_with(context, values)
+        kept, free = nodes.kept()[promised_nodes.NEW], nodes.by_id[promised_nodes.NEW].free.bit_count()
+        if kept < promise.number:
+            _check_new(context, promise)
+            where = ', in the best group' if promise.keys else ''
+            raise failures.CapacityInsufficient(number=promise.number, where=where, free=free, others=free - kept)
+        in_groups = {'groups': dict(zip(promise.keys, cell, strict=True))} if promise.keys else {}
+        try:
+            return _insert(context, values | {'request': json.dumps(document | in_groups)}, nodes)
+        except Stale:
+            continue
+        except db_exception.DBDuplicateEntry as error:
+            raise _exists(promise.name) from error
 
 
 def _check_new(context: Context, promise: NewPromise) -> None:

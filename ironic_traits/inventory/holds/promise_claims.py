@@ -83,6 +83,8 @@ class Claim:
         self._number = 0
         self._flows: dict[Class, promises.Flow] = {}
         self._refused: set[tuple[Class, str | None]] = set()
+        #: The ids of nodes that do not match the promise that the request names.
+        self._others: list[int] = []
         self._parts: set[int] = set()
         #: {id of a node: the promise that it is taken for, or None}.
         self._nodes: dict[int, int | None] = {}
@@ -107,6 +109,7 @@ class Claim:
                 raise Stale
             of = Class() if position is None else self.promised.of_position(position)
             if self.named and self.named.id not in of:
+                self._others.append(node_id)
                 return False
             if of and position is not None:
                 if (of, project) in self._refused:
@@ -132,12 +135,7 @@ class Claim:
 
     def conditions(self, context: Context) -> list[Condition]:
         """Return the conditions on nodes that the nodes must fulfil because of the promise that they are taken for."""
-        if not self.named:
-            return []
-        conditions = self.named.request.conditions(context)
-        # Not every group is a condition in SQL.
-        ids = self.promised.free_ids(self.named) if self.named.request.topology else None
-        return conditions if ids is None else [*conditions, tables.nodes.c.id.in_(ids)]
+        return self.named.conditions(context) if self.named else []
 
     def refusal(
         self, context: Context, needed: int, matched: int
@@ -162,8 +160,7 @@ class Claim:
     @property
     def refused(self) -> list[int]:
         """The ids of all nodes like those that were refused."""
-        classes = {of for of, _ in self._refused}
-        return [node for of in classes for node in self.promised.ids_of(of)]
+        return [*self._others, *(node for of, _ in self._refused for node in self.promised.ids_of(of))]
 
     def confirm(self, connection: sa.Connection) -> None:
         """Record what the nodes are taken for, and keep other transactions from taking nodes of the same promises.
@@ -172,6 +169,8 @@ class Claim:
         :raises Stale: another transaction has taken some.
         """
         number, nodes = len(self._nodes), {'node_ids': list(self._nodes)}
+        if self.named and not self.named.are_in_group(connection, self._nodes):
+            raise Stale
         if not self._parts:
             connection.execute(_FORGET, nodes)
         else:
@@ -373,8 +372,6 @@ _USED_BY_PROJECTS = prepared(
     .join(tables.nodes, tables.nodes.c.id == _USES.c.node_id)
     .where(_USES.c.node_id.in_(sa.bindparam('ids')), LIVE)
 )
-
-
 _NAMED = prepared(
     sa.select(NEWEST.label('newest'), ELIGIBLE.label('is_free')).where(tables.nodes.c.id == sa.bindparam('node_id'))
 )

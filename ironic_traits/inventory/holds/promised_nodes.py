@@ -3,11 +3,13 @@
 A capacity reservation promises a number of nodes to a project. What a request may take of them: ``promise_claims``.
 """
 
+import contextlib
 import functools
+import itertools
 import json
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -15,11 +17,14 @@ import sqlalchemy as sa
 from ironic_traits.changes.change_feed import Token
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
+from ironic_traits.db.statements.annotations import Condition
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import statement_clock
 from ironic_traits.inventory.core import mirror_exclusions
+from ironic_traits.inventory.search import node_groups
 from ironic_traits.inventory.search.index_nodes import Nodes
 from ironic_traits.inventory.search.matches import NodeRequest
+from ironic_traits.inventory.search.node_index import View
 from ironic_traits.matching import promises, requests, topology
 from ironic_traits.matching.group_limits import Cell
 from ironic_traits.matching.promises import Class
@@ -49,6 +54,7 @@ class Promise(NamedTuple):
     :ivar free: set of the free nodes that match it.
     :ivar lasting: set of the nodes that are held for it until they change. (A reservation expires without a change.)
     :ivar request: what the nodes must match.
+    :ivar cell: the group of all nodes for each policy of the request.
     """
 
     id: int
@@ -62,6 +68,20 @@ class Promise(NamedTuple):
     free: int
     lasting: int
     request: NodeRequest
+    cell: Cell
+
+    def conditions(self, context: Context) -> list[Condition]:
+        """Return conditions that all nodes that match fulfil. Nodes of other groups may fulfil them, too."""
+        groups = zip(self.request.topology, self.cell, strict=True)
+        return [*self.request.conditions(context), *(node_groups.member(policy.key, each) for policy, each in groups)]
+
+    def are_in_group(self, connection: sa.Connection, node_ids: Collection[int]) -> bool:
+        """Whether nodes, which are locked, are in the group of the promise, if it has one."""
+        policies = self.request.topology
+        if not policies:
+            return True
+        statement = sa.select(*node_groups.columns(policies)).where(tables.nodes.c.id.in_(node_ids))
+        return all(node_groups.cell(policies, row) == self.cell for row in connection.execute(statement))
 
 
 class PromisedNodes:
@@ -114,9 +134,21 @@ class PromisedNodes:
         """Return the promises that the free node at a position matches, and that asked for no more nodes."""
         return frozenset(each for each in self.by_id.keys() - self.asking if _has(self._bytes[each], position))
 
-    def free_ids(self, promise: Promise) -> list[int]:
-        """Return the ids of the free nodes that match a promise."""
-        return self._ids(promise.free, promise.free.bit_count())
+    def limited(self, promise: int, nodes: int) -> 'PromisedNodes':
+        """Return the same with a promise that only some nodes match.
+
+        :param nodes: set of nodes.
+        """
+        limited = {promise: self.by_id[promise]._replace(free=self.by_id[promise].free & nodes)}
+        return PromisedNodes((self.by_id | limited).values(), self.free, self.position_of, self._ids)
+
+    def needed(self, nodes: int) -> int:
+        """Return how many of some nodes one of the promises, besides NEW, needs at least.
+
+        :param nodes: set of nodes.
+        """
+        others = (promise for promise in self.by_id.values() if promise.id != NEW)
+        return max((promise.left - (promise.free & ~nodes).bit_count() for promise in others), default=0)
 
     def ids_of(self, of: Class) -> list[int]:
         """Return the ids of the free nodes that match exactly some promises, of those that still ask for nodes."""
@@ -185,12 +217,32 @@ class Reading(NamedTuple):
     promised: PromisedNodes
 
 
-def read_with(context: Context, values: Mapping[str, Any]) -> PromisedNodes:
+def read_with(context: Context, values: Mapping[str, Any]) -> tuple[PromisedNodes, Cell]:
     """Return the promises and the free nodes as they are now, and a promise with the id NEW after all others.
 
-    :param values: {column: value} of that promise.
+    :param values: {column: value} of that promise. If its request has a topology, its group is chosen: of those with
+        enough nodes that others do not need, the one with the fewest free nodes that match.
+    :returns: PromisedNodes, and the group for each policy. If no group has enough, it is the one with the most.
     """
-    return _read(context, types.SimpleNamespace(id=NEW, generation=0, **values))
+    with _reading(context, types.SimpleNamespace(id=NEW, generation=0, **values)) as (promised, view):
+        new = promised.by_id[NEW]
+        if not new.request.topology:
+            return promised, ()
+        groups = view.groups([policy.key for policy in new.request.topology])
+        numbers = {cell: number for cell, number in groups.cells_of(new.free).items() if None not in cell}
+        cells = sorted(numbers, key=lambda cell: (numbers[cell], cell))
+        # If others need the nodes of all groups, there is none to be tried.
+        enough = [each for each in cells if numbers[each] >= new.number] if promised.kept()[NEW] == new.number else []
+        likely = (each for each in enough if numbers[each] - promised.needed(groups.set_of(each)) >= new.number)
+        best = promised.limited(NEW, 0)
+        chosen: Cell = ()
+        for cell in itertools.chain(likely, cells[-1:]):
+            tried = promised.limited(NEW, groups.set_of(cell))
+            if not chosen or tried.kept()[NEW] > best.kept()[NEW]:
+                best, chosen = tried, cell
+            if best.kept()[NEW] == new.number:
+                break
+        return best, chosen
 
 
 def read(context: Any, before: PromisedNodes | None = None) -> PromisedNodes:
@@ -203,14 +255,20 @@ def read(context: Any, before: PromisedNodes | None = None) -> PromisedNodes:
     if not service.has_promises:
         with context.read() as connection:
             service.has_promises = connection.scalar(READ_NEWEST) is not None
-    promised = _read(context) if service.has_promises else PromisedNodes()
+    promised = PromisedNodes()
+    if service.has_promises:
+        with _reading(context) as (promised, _):
+            pass
     service.has_promises = promised.newest is not None
     promised.contradictions = before.contradictions if before else 0
     return promised
 
 
-def _read(context: Any, *more: Any) -> PromisedNodes:
-    """Return the promises and the free nodes as they are now. Store a Reading for estimates, if they can be made.
+@contextlib.contextmanager
+def _reading(context: Any, *more: Any) -> Iterator[tuple[PromisedNodes, View]]:
+    """Yield the promises and the free nodes as they are now, and all nodes.
+
+    Store a Reading for estimates, if they can be made.
 
     :param more: further rows of promises.
     """
@@ -226,7 +284,7 @@ def _read(context: Any, *more: Any) -> PromisedNodes:
             stored = [promise for promise in promises if promise.id != NEW]
             # Without the view, which has large sets.
             service.promise_reading = Reading(view.token, exclusive, PromisedNodes(stored, nodes.free, view.position))
-        return exact
+        yield exact, view
 
 
 def _promises(service: Any, nodes: Nodes, rows: Sequence[Any]) -> list[Promise]:
@@ -237,33 +295,16 @@ def _promises(service: Any, nodes: Nodes, rows: Sequence[Any]) -> list[Promise]:
         request, cell = _parsed(row.request)
         request = request.without_exclusive(service)
         number, free = used[row.id], nodes.matching(request) & nodes.free
-        if cell:
-            free &= nodes.view.groups(_keys(request)).set_of(cell)
+        for policy, group in zip(request.topology, cell, strict=False):
+            free &= nodes.view.groups([policy.key]).set_of((group,))
         fields = row.id, row.uuid, row.name, row.project, row.number, row.generation, number
-        promises.append(Promise(*fields, max(row.number - number, 0), free, lasting[row.id], request))
+        promises.append(Promise(*fields, max(row.number - number, 0), free, lasting[row.id], request, cell))
     return promises
-
-
-def free_by_cell(context: Context, text: str) -> dict[Cell, int]:
-    """Return how many free nodes match the request of a promise, in each cell of its topology: {cell: number}.
-
-    :param text: column ``request`` of the promise.
-    """
-    request, _ = _parsed(text)
-    request, excluded = request.without_exclusive(context.service), mirror_exclusions.condition(context)
-    with context.service.node_index.now(context) as view:
-        nodes = Nodes(None, Grant(()), view, excluded)
-        numbers = view.groups(_keys(request)).cells_of(nodes.matching(request) & nodes.free)
-    return {cell: number for cell, number in numbers.items() if None not in cell}
-
-
-def _keys(request: NodeRequest) -> list[str]:
-    return [policy.key for policy in request.topology]
 
 
 @functools.lru_cache(maxsize=1024)
 def _parsed(text: str) -> tuple[NodeRequest, Cell]:
-    """Return the request of a promise, and the cell that its nodes are in; () for any."""
+    """Return the request of a promise, and the group for each policy; () if they are not chosen yet."""
     document = json.loads(text)
     policies = topology.parse(document.get('topology'))
     request = requests.understand(**document['requirements'])

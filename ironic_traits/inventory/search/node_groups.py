@@ -1,15 +1,17 @@
 """The groups of nodes for the keys of a topology: in statements, and in the index of nodes."""
 
 import functools
+import re
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import orjson
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.statements.annotations import Columns
+from ironic_traits.db.statements.annotations import Columns, Condition
 from ironic_traits.db.statements.types import names_in
 from ironic_traits.matching import bitsets, topology
 from ironic_traits.matching.group_limits import Cell
@@ -19,6 +21,8 @@ from ironic_traits.matching.topology import Policy
 _MAX_COUNTED = 8
 #: A set replaces an earlier one if less than one of so many nodes is different.
 _SIMILAR = 1000
+#: A number of Python or JSON.
+_NUMBER = re.compile(r'[-+.0-9e]+|-?inf|nan')
 #: {(number of nodes, another number of nodes): {number of a cell}}.
 _Cells = dict[tuple[int, int], set[int]]
 
@@ -32,6 +36,21 @@ def column(key: str) -> sa.ColumnElement[Any]:
     names = sa.select(names_in(tables.node_traits.c.trait)).where(tables.node_traits.c.node_id == tables.nodes.c.id)
     of_key = tables.node_traits.c.trait.startswith(beginning, autoescape=True)
     return names.where(of_key).correlate(tables.nodes).scalar_subquery()
+
+
+def member(key: str, group: str | None) -> Condition:
+    """Return a condition that all nodes of a group fulfil. Other nodes may fulfil it, too."""
+    field, *path = key.split('/')
+    if topology.prefix(key) is not None:
+        of_node = tables.node_traits.c.node_id == tables.nodes.c.id
+        return sa.exists().where(of_node, tables.node_traits.c.trait == group).correlate(tables.nodes)
+    if not path:
+        return tables.nodes.c[field] == group
+    text = orjson.dumps(group).decode()[1:-1]
+    # A number may be written in several ways.
+    if _NUMBER.fullmatch(text):
+        return sa.true()
+    return sa.type_coerce(tables.nodes.c[field], sa.Text).contains(text, autoescape=True)
 
 
 @functools.lru_cache(maxsize=256)

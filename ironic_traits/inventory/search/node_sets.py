@@ -29,7 +29,7 @@ COLUMNS = tuple(name for name in NODES.facets if name != 'maintenance')
 #: has all nodes with a reservation, live or expired.
 REASONS = tuple(clause.name for clause in eligibility.CLAUSES)
 #: Maximum number of different keys of topologies for which the groups of all nodes are kept.
-_MAX_GROUPS = 8
+_MAX_GROUPS = 16
 #: Names of the set of all nodes, and of the set of children.
 ALL, CHILDREN = 'all', 'children'
 _FOREIGN = tables.resource_provider_traits.c.resource_provider_id

@@ -226,7 +226,7 @@ function Promises() {
       <thead><tr><th scope="col">Name</th><th scope="col">Project</th>${Object.values(NUMBERS).map((label) => html`<th scope="col" class="number">${label}</th>`)}<th scope="col">Until</th></tr></thead>
       <tbody>${promises.map(
         (each) => html`<tr key=${each.uuid}>
-          <td class="name">${each.name}${Object.values(each.groups).map((group) => html`<div class="muted">all in ${group}</div>`)}</td>
+          <td class="name">${each.name}${Object.keys(each.groups).length > 0 && html`<div class="muted">all in ${Object.values(each.groups).join(', ')}</div>`}</td>
           <td>${each.project}</td>
           ${Object.entries(NUMBERS).map(([name, label]) => html`<td class="number" data-label=${label}>${name === 'short' && each.short ? html`<span class="state bad">${number(each.short)}</span>` : number(each[name])}</td>`)}
           <td>${each.expires_at ? html`<${Time} at=${each.expires_at} />` : 'it is deleted'}</td>

@@ -17,11 +17,11 @@ def reads(monkeypatch):
     """A list with an element for each reading of the promises and the nodes."""
     found = []
 
-    def read(*arguments, original=promised_nodes._read):
+    def read(*arguments, original=promised_nodes._reading):
         found.append(1)
         return original(*arguments)
 
-    monkeypatch.setattr(promised_nodes, '_read', read)
+    monkeypatch.setattr(promised_nodes, '_reading', read)
     return found
 
 

@@ -2,9 +2,12 @@
 
 import pytest
 
+from ironic_traits.inventory.holds import promised_nodes
 from tests.support import plans, reservations
+from tests.support.client import Client
 from tests.support.promises import CAPACITY, add_trait, claim, figures, promise, take
 from tests.support.providers import golden, patch
+from tests.support.service import make_app
 
 KEYS = ['properties/rack', 'owner', 'trait:CUSTOM_RACK_']
 
@@ -68,9 +71,13 @@ def test_others_need_the_nodes_of_a_group(client):
     assert promise(client, 'p', 2, **together('properties/rack')).json['groups'] == {'properties/rack': 'b'}
     refused = promise(client, 'r', 2, **together('properties/rack'))
     assert refused.json['code'] == 'baremetal.capacity_reservation.insufficient'
-    assert 'nodes that match in one group: 3. Other capacity reservations need 2 of them.' in refused.text
-    assert 'nodes that match in one group: 3. Other' in promise(client, 'r', 4, **together('properties/rack')).text
-    assert 'nodes that match in one group: 0. Other' in promise(client, 'r', 1, **together('properties/none')).text
+    assert 'nodes that match, in the best group: 3. Other capacity reservations need 2 of them.' in refused.text
+    assert (
+        'nodes that match, in the best group: 3. Other' in promise(client, 'r', 4, **together('properties/rack')).text
+    )
+    assert (
+        'nodes that match, in the best group: 0. Other' in promise(client, 'r', 1, **together('properties/none')).text
+    )
     again = promise(client, 'p', 2, **together('properties/rack'))
     assert again.json['code'] == 'baremetal.record.duplicate'
 
@@ -81,7 +88,7 @@ def test_others_need_the_nodes_of_all_groups(client):
         in_rack(client, rack)
     assert promise(client, 'q', 3).status_int == 201
     refused = promise(client, 'p', 2, **together('properties/rack'))
-    assert 'nodes that match in one group: 2. Other capacity reservations need 1 of them.' in refused.text
+    assert 'nodes that match, in the best group: 2. Other capacity reservations need 1 of them.' in refused.text
 
 
 def test_two_keys(client):
@@ -113,6 +120,72 @@ def test_a_node_with_two_racks_is_in_none(client):
     assert promise(client, 'p', 1, **together('trait:CUSTOM_RACK_')).status_int == 201
 
 
+@pytest.mark.parametrize('group', ['r1', '1', '1.5', 'ü"%_\\', 'x' * 300])
+def test_names_of_groups(client, group):
+    """A claim by name gets the nodes of its group, also if other names begin with it."""
+    for rack in (f'{group}0', f'{group}0', group):
+        golden(client, properties={'rack': rack})
+    created = promise(client, 'p', 1, **together('properties/rack'))
+    assert created.json['groups'] == {'properties/rack': group}
+    body = {'instance_uuids': [reservations.instance(1)], **together('resource_class'), 'capacity_reservation': 'p'}
+    [held] = client.ask('POST', reservations.PATH, body).json['reservations']
+    assert client.get(f'/v1/nodes/{held["node_uuid"]}')['properties']['rack'] == group
+
+
+@pytest.mark.parametrize('number', [1, 1.0, 1e300])
+def test_a_number_as_a_group(client, number):
+    golden(client, properties={'rack': number})
+    assert promise(client, 'p', 1, **together('properties/rack')).json['groups'] == {'properties/rack': str(number)}
+    assert take(client, 1, capacity_reservation='p').status_int == 201
+
+
+@pytest.mark.parametrize('more', [{}, {'node_uuid': 'its node'}, together('resource_class')], ids=str)
+def test_an_instance_with_a_node_of_the_group(client, more):
+    """A claim by name keeps the node that its consumer has allocated in Placement."""
+    _, node, *_ = [in_rack(client, rack) for rack in 'aabbb']
+    assert promise(client, 'p', 2, **together('properties/rack')).status_int == 201
+    assert claim(client, 1, node, 'project-p').status_int == 204
+    body = {'instance_uuid': reservations.instance(1), 'capacity_reservation': 'p', **more}
+    if 'node_uuid' in more:
+        body['node_uuid'] = [node]
+    elif 'topology' in more:
+        body = {'instance_uuids': [body.pop('instance_uuid')], **body}
+    response = client.ask('POST', reservations.PATH, body)
+    assert response.status_int == 201, response.text
+    [held] = response.json.get('reservations') or [response.json['reservation']]
+    assert held['node_uuid'] == node
+    assert figures(client, 'p') == (1, 1, 0, 1)
+
+
+def test_a_node_leaves_the_group_before_it_is_locked(client, database_url, monkeypatch):
+    """A claim by name takes another one."""
+    first, second = (in_rack(client, 'a') for _ in range(2))
+    assert promise(client, 'p', 2, **together('properties/rack')).status_int == 201
+    read = promised_nodes.read
+
+    def read_before_a_move(*arguments):
+        found = read(*arguments)
+        monkeypatch.undo()
+        with make_app(database_url) as other:
+            new = {'rack': 'b', 'was': 'a'}
+            patch(Client(other), first, {'op': 'replace', 'path': '/properties', 'value': new})
+        return found
+
+    monkeypatch.setattr(promised_nodes, 'read', read_before_a_move)
+    taken = take(client, 1, capacity_reservation='p')
+    assert taken.json['reservation']['node_uuid'] == second
+
+
+def test_more_keys_than_the_index_keeps_groups(client):
+    for number in range(20):
+        golden(client, properties={'rack': 'a', f'rack{number}': 'a'})
+    keys = ['rack', *(f'rack{number}' for number in range(20))]
+    created = [promise(client, key, 1, **together(f'properties/{key}')).status_int for key in reversed(keys)]
+    assert created == [201] * 20 + [409]
+    shown = client.get(CAPACITY)['capacity_reservations']
+    assert {each['short'] for each in shown} == {0}
+
+
 @pytest.mark.parametrize(
     'policy',
     [
@@ -120,7 +193,6 @@ def test_a_node_with_two_racks_is_in_none(client):
         {'policy': 'soft-affinity'},
         {'policy': 'affinity', 'max_per_group': 2},
         {'policy': 'affinity', 'prefer': 'fullest'},
-        {'policy': 'affinity', 'relative_to': [reservations.instance(1)]},
         {'max_per_group': 1},
     ],
     ids=str,
@@ -129,3 +201,9 @@ def test_other_policies(client, policy):
     refused = promise(client, 'p', 1, topology=[{'key': 'properties/rack', **policy}])
     assert refused.status_int == 400
     assert "may have a 'key' and the 'policy' 'affinity' only" in refused.text
+
+
+def test_relative_to(client):
+    refused = promise(client, 'p', 1, **together('properties/rack'), relative_to=[reservations.instance(1)])
+    assert refused.status_int == 400
+    assert "cannot have 'relative_to'" in refused.text
