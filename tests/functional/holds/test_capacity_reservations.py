@@ -461,6 +461,21 @@ def test_an_import_of_an_allocation(client):
         assert figures(client, 'a') == expected
 
 
+@pytest.mark.parametrize(('before', 'after', 'used'), [('project-a', 'x', 1), ('x', 'project-a', 2)])
+def test_an_import_of_a_consumer_of_another_project(client, before, after, used):
+    """Its node counts no longer, unless the promise is of the project that gets it. Other nodes still count."""
+    nodes = [golden(client) for _ in range(3)]
+    promise(client, 'a', 2)
+    for number, project in enumerate((before, 'y')):
+        taken = take(client, number, capacity_reservation='a', node_uuid=[nodes[number]])
+        assert taken.status_int == 201
+        assert claim(client, number, nodes[number], project).status_int == 204
+    assert figures(client, 'a') == (2, 0, 0, 1)
+    moved = Consumer(instance(0), after, 'user', 'INSTANCE', 2, {nodes[0]: {GOLD: 1}})
+    assert not imports.write(client.app.service, [], [moved], Scope(True, True))
+    assert figures(client, 'a')[0] == used
+
+
 def test_a_claim_takes_no_node_from_another_promise(client):
     """Not even if a third one would get another node instead: that one could not be kept before."""
     nodes = [golden(client) for _ in range(3)]
