@@ -68,7 +68,7 @@ class Promise(NamedTuple):
     free: int
     lasting: int
     request: NodeRequest
-    cell: Cell
+    cell: Cell = ()
 
     def conditions(self, context: Context) -> list[Condition]:
         """Return conditions that all nodes that match fulfil. Nodes of other groups may fulfil them, too."""
