@@ -251,6 +251,8 @@ LEFT_OUT = {
     'POST /v1/nodes/actions': 'not one write: it reads, then does what "manage" does, node after node',
     'POST /v1/continue_inspection': 'needs a ramdisk that inspects; "put an inventory" writes the same',
 }
+#: {writer whose effect other requests may see a second after its response: reason}.
+LATE = {'make a trait exclusive': 'a claim that began before it does not know it yet'}
 #: {words of an outcome that no order has, and that is right: reason}.
 ACCEPTED = {
     'There is no such node.': 'as in Ironic, an allocation ends in "error" if its candidate is deleted after the check'
