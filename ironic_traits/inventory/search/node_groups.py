@@ -21,8 +21,8 @@ from ironic_traits.matching.topology import Policy
 _MAX_COUNTED = 8
 #: A set replaces an earlier one if less than one of so many nodes is different.
 _SIMILAR = 1000
-#: A number of Python or JSON.
-_NUMBER = re.compile(r'[-+.0-9e]+|-?inf|nan')
+#: A number with an exponent.
+_EXPONENT = re.compile(r'[-+.0-9]+e[-+0-9]+')
 #: {(number of nodes, another number of nodes): {number of a cell}}.
 _Cells = dict[tuple[int, int], set[int]]
 
@@ -46,11 +46,14 @@ def member(key: str, group: str | None) -> Condition:
         return sa.exists().where(of_node, tables.node_traits.c.trait == group).correlate(tables.nodes)
     if not path:
         return tables.nodes.c[field] == group
-    text = orjson.dumps(group).decode()[1:-1]
-    # A number may be written in several ways.
-    if _NUMBER.fullmatch(text):
+    if group is not None and _EXPONENT.fullmatch(group):
+        # Such a number may be written in several ways.
         return sa.true()
-    return sa.type_coerce(tables.nodes.c[field], sa.Text).contains(text, autoescape=True)
+    name, text = (orjson.dumps(each).decode() for each in (path[-1], group))
+    # As a text, or as a number, which is followed by a comma or a brace.
+    found = (f'{name}{colon}{value}' for colon in (':', ': ') for value in (text, f'{group},', f'{group}}}'))
+    document = sa.type_coerce(tables.nodes.c[field], sa.Text)
+    return sa.or_(*(document.contains(each, autoescape=True) for each in found))
 
 
 @functools.lru_cache(maxsize=256)

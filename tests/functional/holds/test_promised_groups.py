@@ -132,10 +132,12 @@ def test_names_of_groups(client, group):
     assert client.get(f'/v1/nodes/{held["node_uuid"]}')['properties']['rack'] == group
 
 
-@pytest.mark.parametrize('number', [1, 1.0, 1e300])
-def test_a_number_as_a_group(client, number):
-    golden(client, properties={'rack': number})
-    assert promise(client, 'p', 1, **together('properties/rack')).json['groups'] == {'properties/rack': str(number)}
+@pytest.mark.parametrize('number', [1, -1, 1.0, 1e300, 1e-7])
+@pytest.mark.parametrize('more', [{}, {'row': 1}], ids=['alone', 'and more'])
+def test_a_number_as_a_group(client, number, more):
+    golden(client, properties={'site': {'rack': number, **more}})
+    created = promise(client, 'p', 1, **together('properties/site/rack'))
+    assert created.json['groups'] == {'properties/site/rack': str(number)}
     assert take(client, 1, capacity_reservation='p').status_int == 201
 
 
