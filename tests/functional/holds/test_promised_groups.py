@@ -82,6 +82,29 @@ def test_others_need_the_nodes_of_a_group(client):
     assert again.json['code'] == 'baremetal.record.duplicate'
 
 
+def test_others_need_the_nodes_of_the_largest_group(client):
+    for rack in 'aabbb':
+        in_rack(client, rack)
+    assert promise(client, 'q', 2, required=['CUSTOM_RACK_B']).status_int == 201
+    assert promise(client, 'p', 2, **together('properties/rack')).json['groups'] == {'properties/rack': 'a'}
+
+
+def test_several_others_need_the_nodes_of_a_group_together(client):
+    """Each of them would leave enough. The next group is tried."""
+    nodes = [in_rack(client, rack) for rack in 'aaabbbbc']
+    for node, name in zip(nodes, 'XY', strict=False):
+        add_trait(client, node, f'CUSTOM_{name}')
+        assert promise(client, name, 1, required=[f'CUSTOM_{name}']).status_int == 201
+    assert promise(client, 'p', 2, **together('properties/rack')).json['groups'] == {'properties/rack': 'b'}
+
+
+def test_the_only_group_is_too_small(client):
+    for _ in range(2):
+        in_rack(client, 'a')
+    refused = promise(client, 'p', 3, **together('properties/rack'))
+    assert 'in the best group: 2. Other capacity reservations need 0 of them.' in refused.text
+
+
 def test_others_need_the_nodes_of_all_groups(client):
     """Each group has enough free nodes, but all of them together not enough that nobody else needs."""
     for rack in 'aabb':
