@@ -148,7 +148,9 @@ class PromisedNodes:
         :param nodes: set of nodes.
         """
         others = (promise for promise in self.by_id.values() if promise.id != NEW)
-        return max((promise.left - (promise.free & ~nodes).bit_count() for promise in others), default=0)
+        # A promise that cannot be kept gets all nodes that match, and no more.
+        both = ((min(each.left, each.free.bit_count()), (each.free & ~nodes).bit_count()) for each in others)
+        return max((asked - elsewhere for asked, elsewhere in both), default=0)
 
     def ids_of(self, of: Class) -> list[int]:
         """Return the ids of the free nodes that match exactly some promises, of those that still ask for nodes."""

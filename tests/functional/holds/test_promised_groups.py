@@ -98,6 +98,20 @@ def test_several_others_need_the_nodes_of_a_group_together(client):
     assert promise(client, 'p', 2, **together('properties/rack')).json['groups'] == {'properties/rack': 'b'}
 
 
+def test_another_promise_cannot_be_kept(client):
+    """It needs no more nodes of a group than match it."""
+    nodes = [in_rack(client, rack) for rack in 'aaabbbb']
+    lost = golden(client)
+    for node in (*nodes[:2], lost):
+        add_trait(client, node, 'CUSTOM_S')
+    assert promise(client, 's', 3, required=['CUSTOM_S']).status_int == 201
+    assert promise(client, 't', 4, required=['CUSTOM_RACK_B']).status_int == 201
+    assert client.ask('PUT', f'/v1/nodes/{lost}/maintenance', {}).status_int == 202
+    assert figures(client, 's') == (0, 3, 1, 2)
+    assert promise(client, 'p', 1, **together('properties/rack')).json['groups'] == {'properties/rack': 'a'}
+    assert [figures(client, name)[2] for name in 'stp'] == [1, 0, 0]
+
+
 def test_the_only_group_is_too_small(client):
     for _ in range(2):
         in_rack(client, 'a')
