@@ -13,8 +13,8 @@ from ironic_traits.inventory.holds import free_nodes
 from ironic_traits.inventory.holds import reserve as reserve_module
 from ironic_traits.inventory.search import explanations
 from tests.support.client import Client
-from tests.support.concurrency import at_once, in_processes, wait_until
-from tests.support.reservations import PATH, available, available_of, instance, reserve
+from tests.support.concurrency import at_once, in_processes
+from tests.support.reservations import PATH, available, available_of, expire, instance, reserve
 from tests.support.rows import analyze
 from tests.support.service import make_app
 
@@ -132,13 +132,12 @@ def test_a_reservation_of_the_instance_ends_during_a_request(database_url, clien
     if database_url.startswith('sqlite'):
         pytest.skip('its writers take turns')
     node, turns, refusals = available(client), [], []
-    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=0.5 if expires else 60)
     body = {'instance_uuid': instance(1)} | ({'node_uuid': [node]} if is_listed else {'required': []})
 
     def take(*arguments, original=free_nodes.NodeChoice.take):
         turns.append(1)
         if len(turns) == 1:
-            assert client.ask('POST', PATH, body | {'expires_at': until.isoformat()}).status_int == 201
+            assert client.ask('POST', PATH, body | {'expires_in': 60}).status_int == 201
         return original(*arguments)
 
     def explain(*arguments, original, **options):
@@ -147,9 +146,11 @@ def test_a_reservation_of_the_instance_ends_during_a_request(database_url, clien
         if len(refusals) == 1:
             assert found[0][0][1]['reason'] == 'reserved' if is_listed else found.reserved
             (reservation,) = client.get(PATH)['reservations']
-            if not expires:
+            if expires:
+                expire(client.app)
+            else:
                 assert client.ask('DELETE', f'{PATH}/{reservation["uuid"]}').status_int == 204
-            wait_until(lambda: not client.get(PATH)['reservations'])
+            assert not client.get(PATH)['reservations']
         return found
 
     for module, name in ((free_nodes, '_refusals'), (explanations, 'count')):
