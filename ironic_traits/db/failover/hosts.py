@@ -97,7 +97,7 @@ class Hosts:
             try:
                 connection = self._connect(number, dialect, arguments, options, check)
             except Desynced as error:
-                # This is no failure, so that all threads use the same node if all nodes are desynced.
+                # This is no failure, so that all threads use the same one if all are desynced: one is better than none.
                 first = first or error
                 attempts.append((number, functools.partial(_check_for_use, may_lag=True)))
             except (dialect.loaded_dbapi.Error, OSError, Unready) as error:
