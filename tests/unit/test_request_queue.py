@@ -195,6 +195,14 @@ def test_a_request_that_waits_behind_another_server(make):
     application.runs('follows', *'ab', 'follows again')
 
 
+def test_a_request_whose_wait_fails(make):
+    """It ends, and gives its place back once."""
+    queue = make().queue
+    queue._inside = lambda environ, start_response: queue.wait(lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        queue({'REQUEST_METHOD': 'POST', 'PATH_INFO': '/v1/nodes'}, None)
+
+
 def test_a_wait_outside_of_requests(make):
     assert make().queue.wait(lambda: True)
 

@@ -151,11 +151,15 @@ class RequestQueue:
         with self._lock:
             request.move(1)
             self._next(request)
-        ends = wait()
-        if ends or not self._queue(request):
-            # The end of the request gives its place back.
-            with self._lock:
-                request.move(-1)
+        ends = True
+        try:
+            ends = wait()
+        finally:
+            # A request that fails ends soon, too.
+            if ends or not self._queue(request):
+                # The end of the request gives its place back.
+                with self._lock:
+                    request.move(-1)
         if not ends and not request.runs:
             raise failures.Overloaded
         return ends
