@@ -7,7 +7,9 @@ import heapq
 import itertools
 import json
 from typing import NamedTuple
+from unittest import mock
 
+from ironic_traits.db.failover import reused_connections
 from ironic_traits.inventory.search.node_index import NodeIndex
 from ironic_traits.inventory.search.search_places import Places
 from ironic_traits.placement.trait_cache import TraitCache
@@ -25,6 +27,7 @@ RETRYABLE = (
     *('503', 'placement.concurrent_update', 'baremetal.node.locked', 'baremetal.node.changed'),
     'baremetal.inspection.outdated',
 )
+_DAY = 86400
 #: The numbers of a new capacity reservation that are read after it is created.
 _FIGURES = {'used', 'left', 'free', 'short'}
 
@@ -232,6 +235,8 @@ class Arena:
         self.accesses = collections.defaultdict(accesses.Accesses)
         self._stack = contextlib.ExitStack()
         with self._stack:
+            # A connection that ends because of its age is a ROLLBACK that the same schedule may not have again.
+            self._stack.enter_context(mock.patch.object(reused_connections, 'MAX_AGE', _DAY))
             opened = self._stack.enter_context(database(url))
             # Connections of earlier tests have no listeners.
             opened.close()

@@ -3,10 +3,13 @@
 import itertools
 import random
 import re
+import time
+import types
 
 import pytest
 
 from ironic_traits.api.description.operations import operations
+from ironic_traits.db.failover import reused_connections
 from tests.races import races, table
 from tests.races.__main__ import Figures
 from tests.races.broken import BUILDS, build
@@ -87,6 +90,14 @@ def test_broken_builds_are_caught(row_arena, name):
         _, problems = races.Race(row_arena, names).check(schedule)
         assert any(words in problem for problem in problems)
     assert races.Race(row_arena, names).check(schedule)[1] == []
+
+
+def test_a_schedule_does_not_depend_on_the_clock(row_arena, monkeypatch):
+    """The same statements are executed again later."""
+    race = races.Race(row_arena, ('reserve by traits', 'put an instance on'))
+    steps = [race.run()[1] for _ in range(2)]
+    monkeypatch.setattr(reused_connections, 'time', types.SimpleNamespace(monotonic=lambda: time.monotonic() + 600))
+    assert race.run()[1] == steps[1]
 
 
 def test_no_writer_is_forgotten():
