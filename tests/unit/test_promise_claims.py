@@ -103,6 +103,12 @@ def by_id(nodes):
     return {FIRST + place: node for place, node in enumerate(nodes)}
 
 
+def test_each_node_of_a_request_counts():
+    """Two of four nodes are promised, so a request of another project gets two."""
+    claim = Claim(promised([frozenset([1])] * 4, {1: 2}))
+    assert [claim.take(FIRST + place, 'r') for place in range(3)] == [True, True, False]
+
+
 @given(NODES, ASKED, st.sampled_from([None, *PROJECTS]), st.data())
 def test_a_claim(nodes, asked, named, data):
     """Each node can be taken exactly if the promises can be kept without it."""

@@ -98,6 +98,20 @@ def test_several_others_need_the_nodes_of_a_group_together(client):
     assert promise(client, 'p', 2, **together('properties/rack')).json['groups'] == {'properties/rack': 'b'}
 
 
+@pytest.mark.parametrize('number', [3, 4])
+def test_no_group_has_enough(client, number):
+    """The figures are those of the group of which most nodes are left, and of the smallest one of those."""
+    nodes = [in_rack(client, rack) for rack in 'aaabbbb']
+    for place, node in enumerate([*nodes[:2], *nodes[3 : 3 + number]]):
+        add_trait(client, node, f'CUSTOM_NEEDED_{place}')
+        assert promise(client, f'q{place}', 1, required=[f'CUSTOM_NEEDED_{place}']).status_int == 201
+    # In no group.
+    for _ in range(2):
+        golden(client)
+    refused = promise(client, 'p', 2, **together('properties/rack'))
+    assert 'nodes that match, in the best group: 3. Other capacity reservations need 2 of them.' in refused.text
+
+
 def test_another_promise_cannot_be_kept(client):
     """It needs no more nodes of a group than match it."""
     nodes = [in_rack(client, rack) for rack in 'aaabbbb']
@@ -206,13 +220,35 @@ def test_a_node_leaves_the_group_before_it_is_locked(client, database_url, monke
         found = read(*arguments)
         monkeypatch.undo()
         with make_app(database_url) as other:
-            new = {'rack': 'b', 'was': 'a'}
+            # The condition of the search holds for this, too. The check under the lock knows better.
+            new = {'rack': 'b', 'was': {'rack': 'a'}}
             patch(Client(other), first, {'op': 'replace', 'path': '/properties', 'value': new})
         return found
 
     monkeypatch.setattr(promised_nodes, 'read', read_before_a_move)
     taken = take(client, 1, capacity_reservation='p')
     assert taken.json['reservation']['node_uuid'] == second
+
+
+def test_a_node_matches_after_the_nodes_were_read(client, database_url, monkeypatch):
+    """A claim of a group by name, which has read the nodes of the capacity reservation before, takes another one."""
+    new, old = (in_rack(client, rack) for rack in 'ab')
+    add_trait(client, old, 'CUSTOM_X')
+    assert promise(client, 'p', 1, required=['CUSTOM_X']).status_int == 201
+    read = promised_nodes.read
+
+    def read_before_a_change(*arguments):
+        found = read(*arguments)
+        monkeypatch.undo()
+        with make_app(database_url) as other:
+            add_trait(Client(other), new, 'CUSTOM_X')
+        return found
+
+    monkeypatch.setattr(promised_nodes, 'read', read_before_a_change)
+    body = {'instance_uuids': [reservations.instance(1)], 'capacity_reservation': 'p', **together('properties/rack')}
+    response = client.ask('POST', reservations.PATH, body)
+    assert response.status_int == 201, response.text
+    assert response.json['reservations'][0]['node_uuid'] == old
 
 
 def test_more_keys_than_the_index_keeps_groups(client):
