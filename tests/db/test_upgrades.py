@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from ironic_traits.db import migrations, revisions, tables
 from tests.support import commands
 from tests.support.schemas import Column, contractions, differences, inspect
-from tests.support.service import Server, database, upgraded
+from tests.support.service import ForkedServer, database, upgraded
 
 #: Later revisions only add to the schema, or raise the oldest compatible revision.
 FIRST = '0024'
@@ -71,14 +71,14 @@ def test_killed_upgrades(opened, tmp_path):
 def test_newer_schema_that_can_be_used(opened, tmp_path):
     """A service of the previous release can be restarted after the upgrade. It does not change the schema."""
     begin_newer(opened, revisions.newest())
-    with Server(url_of(opened), '--nostart-worker', cwd=tmp_path) as server:
+    with ForkedServer(url_of(opened), '--nostart-worker', cwd=tmp_path) as server:
         server.wait_for('This release can use it')
     assert revisions.current(opened) == '9999'
 
 
 def test_newer_schema_that_cannot_be_used(opened, tmp_path):
     begin_newer(opened, '9998')
-    server = Server(url_of(opened), cwd=tmp_path)
+    server = ForkedServer(url_of(opened), cwd=tmp_path)
     assert server.process.wait(60) == 1
     assert 'which belongs to a newer release' in server.output
     assert 'db upgrade' not in server.output

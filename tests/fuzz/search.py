@@ -9,7 +9,7 @@ import time
 from tests.fuzz import described, raw, world
 from tests.support import servers
 from tests.support.client import Client
-from tests.support.service import Server, make_app, upgraded
+from tests.support.service import ForkedServer, make_app, upgraded
 
 #: Percentage of raw requests.
 RAW = 35
@@ -72,7 +72,7 @@ def search(url, requests, seed, minutes=math.inf):
         by_description = described.Search(app, seed)
         by_description.run(requests - number, began_at + minutes * 60 * (1 - RAW / 100))
         world.create(Client(app))
-    with Server(url, '--nostart-worker') as server:
+    with ForkedServer(url, '--nostart-worker') as server:
         by_socket = raw.RawSearch(server.base, seed)
         by_socket.run(number, began_at + minutes * 60)
         by_socket.check()

@@ -33,10 +33,12 @@ import warnings
 SECONDS = 300
 CLIENTS = ('baremetal', 'openstack')
 OWN = ('ironic-traits-api', 'ironic-traits-manage', 'ironic-traits-status', 'ironic-traits-worker')
+#: This one imports openstacksdk, too.
+MIRROR = 'ironic-traits-mirror'
 #: Prefixes of the groups of entry points that the clients load, most of them each time.
 _GROUPS = ('cliff.formatter.', 'keystoneauth1.', 'openstack.')
-#: Prefixes of the groups of entry points that our own commands load.
-_OWN_GROUPS = ('ironic_traits.',)
+#: Prefixes of the groups of entry points that our own commands load, and that the mirror loads, too.
+_OWN_GROUPS, _MIRROR_GROUPS = ('ironic_traits.',), ('keystoneauth1.',)
 #: Modules that our own commands import when they run.
 _OWN_MODULES = (
     'ironic_traits.app',
@@ -58,6 +60,7 @@ _OWN_MODULES = (
     'sqlalchemy.dialects.postgresql.psycopg',
     'sqlalchemy.dialects.sqlite.pysqlite',
 )
+_MIRROR_MODULES = ('ironic_traits.cmd.mirroring', 'openstack.connection')
 
 
 class Forks:
@@ -170,7 +173,7 @@ class Process:
 
 
 _OWN_FORKS = Forks(*OWN)
-_FORKS = {program: Forks(program) for program in CLIENTS} | dict.fromkeys(OWN, _OWN_FORKS)
+_FORKS = {program: Forks(program) for program in (*CLIENTS, MIRROR)} | dict.fromkeys(OWN, _OWN_FORKS)
 
 
 def run(program, *arguments, env=None, cwd=None):
@@ -238,6 +241,10 @@ def serve(path, *programs):
     scripts = importlib.metadata.entry_points(group='console_scripts')
     mains = {program: scripts[program].load() for program in programs}
     (_import_clients if programs[0] in CLIENTS else _import_own)()
+    if MIRROR in programs:
+        _load(_MIRROR_GROUPS)
+        for name in _MIRROR_MODULES:
+            importlib.import_module(name)
     # A fork copies the memory that its garbage collector visits.
     gc.collect()
     gc.freeze()

@@ -20,7 +20,7 @@ from tests.support.mirror import (
     make_available,
     nodes_here,
 )
-from tests.support.service import Server, make_app, upgraded
+from tests.support.service import ForkedServer, make_app, upgraded
 
 INSTANCE = 'dddddddd-0000-4000-8000-000000000001'
 _MAC = '52:54:00:00:00:01'
@@ -400,7 +400,7 @@ def test_service_starts_the_mirror(ironic, tmp_path):
     """The service starts the mirror for ``[mirror] clouds``, and the commands show it."""
     uuid = ironic.node(name='node1')
     (tmp_path / 'mirror.conf').write_text('[mirror]\nclouds = far\ninterval = 0.2\n')
-    with Server(f'sqlite:///{tmp_path}/x.sqlite', '--config-file', str(tmp_path / 'mirror.conf')) as server:
+    with ForkedServer(f'sqlite:///{tmp_path}/x.sqlite', '--config-file', str(tmp_path / 'mirror.conf')) as server:
         server.wait_until(lambda: ' has been read' in server.output)
         (listed,) = cli.rows(server, 'baremetal', 'mirror', 'list')
         assert (listed['Name'], listed['State'], listed['Nodes']) == ('far', 'following', 1)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.functional.mirror.test_mirror import INSTANCE, ironic, new_app  # noqa: F401, fixtures
-from tests.support import programs
+from tests.support import commands
 from tests.support.client import Client
 from tests.support.mirror import VERSION, catch_up, differences, make_available, nodes_here, write_all, writer
 from tests.support.service import finish_work
@@ -48,7 +48,7 @@ def test_adopted_nodes(ironic, new_app, client, tmp_path):  # noqa: F811
     mirror.run()
     for output in (''.join(f'{uuid} is adopted\n' for uuid in uuids), ''):
         command = ('--database', new_app.service.conf.database.connection, '--cloud', 'far', 'adopt', '--all')
-        done = programs.run('ironic-traits-mirror', *command, cwd=tmp_path)
+        done = commands.run('ironic-traits-mirror', *command, cwd=tmp_path)
         assert (done.returncode, done.stdout, done.stderr) == (0, output, '')
     # Here, a reserved node has no instance yet.
     before[held]['instance_uuid'] = None

@@ -13,7 +13,7 @@ from tests.support.keystone_server import PASSWORD
 from tests.support.mirror import Ironic, differences, follower, make_available, write_all, writer
 from tests.support.peers import peer
 from tests.support.servers import free_port
-from tests.support.service import Server, make_app, upgraded
+from tests.support.service import ForkedServer, make_app, upgraded
 
 _POLICY = pathlib.Path(__file__).parents[3] / 'doc' / 'source' / 'examples' / 'ironic-mirror-policy.yaml'
 _INSTANCE = 'dddddddd-0000-4000-8000-000000000001'
@@ -139,7 +139,7 @@ def test_keystone_that_is_down(far, tmp_path, path):
     user = {'username': 'mirror', 'user_domain_name': 'Default', 'system_scope': 'all'}
     far('password', auth_url=url, password=SECRET, **user)
     (tmp_path / 'mirror.conf').write_text('[mirror]\nclouds = far\n')
-    with Server(f'sqlite:///{tmp_path}/x.sqlite', '--config-file', str(tmp_path / 'mirror.conf')) as server:
+    with ForkedServer(f'sqlite:///{tmp_path}/x.sqlite', '--config-file', str(tmp_path / 'mirror.conf')) as server:
         server.wait_until(lambda: 'cannot be read' in server.output)
         lines = [line for line in server.output.splitlines() if ' ERROR ' in line or ' WARNING ' in line]
     assert len(lines) == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.functional.mirror.test_mirror import ironic, new_app  # noqa: F401, fixtures
-from tests.support import programs
+from tests.support import commands
 from tests.support.client import Client, message
 from tests.support.mirror import catch_up, differences, follower, hide_nodes, nodes_here, show_nodes
 
@@ -95,7 +95,7 @@ def test_deletion_that_is_confirmed(ironic, new_app, client, tmp_path, way):  # 
         database = new_app.service.conf.database.connection
 
         def run(*arguments):
-            done = programs.run('ironic-traits-mirror', '--database', database, *arguments, cwd=tmp_path)
+            done = commands.run('ironic-traits-mirror', '--database', database, *arguments, cwd=tmp_path)
             return done.returncode, done.stdout.splitlines()
 
         code, lines = run('missing')
@@ -131,14 +131,14 @@ def test_node_that_is_created_again(ironic, new_app, client, tmp_path):  # noqa:
     events = [each['event'] for each in client.get(f'/v1/nodes/{uuids[0]}/history?detail=true')['history']]
     assert any('traits CUSTOM_OURS; vetoed traits CUSTOM_VETOED' in event for event in events)
     database = new_app.service.conf.database.connection
-    done = programs.run('ironic-traits-mirror', '--database', database, 'restore', 'node0', cwd=tmp_path)
+    done = commands.run('ironic-traits-mirror', '--database', database, 'restore', 'node0', cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, f'{uuids[0]} has got back what was kept\n')
     assert traits_here(client)[uuids[0]] == ['CUSTOM_OURS']
     assert state(client) == ('following', [], 0, 0)
-    done = programs.run('ironic-traits-mirror', '--database', database, 'restore', 'node0', cwd=tmp_path)
+    done = commands.run('ironic-traits-mirror', '--database', database, 'restore', 'node0', cwd=tmp_path)
     assert (done.returncode, done.stderr.splitlines()[-1:]) == (
         1,
         [f'Nothing is kept of an earlier node {uuids[0]}.'],
     )
-    done = programs.run('ironic-traits-mirror', '--database', database, 'restore', '--all', cwd=tmp_path)
+    done = commands.run('ironic-traits-mirror', '--database', database, 'restore', '--all', cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, '')

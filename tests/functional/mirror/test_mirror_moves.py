@@ -4,7 +4,7 @@ import pytest
 
 from ironic_traits import failures
 from ironic_traits.inventory.mirrored import mirror_clouds, mirror_moves
-from tests.support import programs
+from tests.support import commands
 from tests.support.mirrored_nodes import INSTANCE, UUIDS, Store
 from tests.support.service import make_app, upgraded
 
@@ -65,7 +65,7 @@ def test_commands(tmp_path):
         mirror_clouds.give_back(app.service, far.turn)
 
     def run(*arguments):
-        done = programs.run('ironic-traits-mirror', '--database', url, *arguments, cwd=tmp_path)
+        done = commands.run('ironic-traits-mirror', '--database', url, *arguments, cwd=tmp_path)
         return done.returncode, done.stdout, done.stderr
 
     # The other clouds are shown, too.

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.functional.mirror.test_mirror_writes import put, write_all
-from tests.support import programs
+from tests.support import commands
 from tests.support.claims import INSTANCES, Side
 from tests.support.mirror import catch_up, clouds_file, follower
 from tests.support.service import make_app
@@ -27,7 +27,7 @@ def side(real_ironic, database_url, tmp_path, monkeypatch):
 def command(side, *arguments):
     """Run ironic-traits-mirror, and return (exit status, lines of its output, or of its errors)."""
     options = ('--database', side.url, '--cloud', 'far')
-    done = programs.run('ironic-traits-mirror', *options, *arguments, cwd=side.directory)
+    done = commands.run('ironic-traits-mirror', *options, *arguments, cwd=side.directory)
     return done.returncode, (done.stdout or done.stderr).splitlines()
 
 
@@ -114,5 +114,5 @@ def test_leftovers_of_nodes_that_are_not_mirrored_any_more(side, way):
 
 
 def test_no_cloud(tmp_path):
-    done = programs.run('ironic-traits-mirror', '--state-path', str(tmp_path), 'leftovers', cwd=tmp_path)
+    done = commands.run('ironic-traits-mirror', '--state-path', str(tmp_path), 'leftovers', cwd=tmp_path)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (1, 'No cloud is mirrored: use --cloud NAME.')

@@ -10,7 +10,7 @@ import pytest
 from ironic_traits.context import Context
 from ironic_traits.inventory.mirrored import mirror_moves
 from ironic_traits.inventory.traits import node_traits
-from tests.support import programs
+from tests.support import commands
 from tests.support.client import Client
 from tests.support.concurrency import wait_until
 from tests.support.hostile_cloud import hostile
@@ -142,7 +142,7 @@ def test_preview(ironic, proxy, database, app, client, tmp_path):
         put(client, uuid, 'CUSTOM_OURS')
     assert mirror.catch_up()
     assert proxy.writes == []
-    done = programs.run('ironic-traits-mirror', '--database', database, 'preview', cwd=tmp_path)
+    done = commands.run('ironic-traits-mirror', '--database', database, 'preview', cwd=tmp_path)
     assert done.stdout.splitlines() == [
         *(f'node{number} {uuid}: add CUSTOM_OURS' for number, uuid in enumerate(uuids[:2])),
         'cloud far: 2 traits to add and 0 to remove, on 2 nodes',
@@ -160,7 +160,7 @@ def test_nothing_is_written_before_it_is_confirmed(ironic, proxy, database, app,
     uuid = ironic.node(name='a')
     mirror = follower(app, write=write, write_rate=1000)
     database_option = ('ironic-traits-mirror', '--database', database)
-    refused = programs.run(*database_option, '--cloud', 'far', 'confirm', 'writes', cwd=tmp_path)
+    refused = commands.run(*database_option, '--cloud', 'far', 'confirm', 'writes', cwd=tmp_path)
     assert (refused.returncode, refused.stderr.splitlines()[-1]) == (1, 'Cloud far has not been read completely yet.')
     catch_up(mirror)
     put(client, uuid, 'CUSTOM_OURS')
@@ -173,7 +173,7 @@ def test_nothing_is_written_before_it_is_confirmed(ironic, proxy, database, app,
         *('waiting', ['writes'], None, write),
     )
     assert proxy.writes == []
-    assert programs.run(*database_option, 'confirm', 'writes', cwd=tmp_path).stdout == (
+    assert commands.run(*database_option, 'confirm', 'writes', cwd=tmp_path).stdout == (
         f'cloud far: traits will be written ({write})\n'
     )
     write_all(mirror)
@@ -290,7 +290,7 @@ def test_conflicts_end(ironic, proxy, database, app, client, tmp_path):
     put(client, uuid, 'CUSTOM_AGAIN')
     write_all(mirror)
     assert conflicts(client).keys() == {(uuid, 'CUSTOM_COMMAND')}
-    done = programs.run('ironic-traits-mirror', '--database', database, 'rewrite', 'a', cwd=tmp_path)
+    done = commands.run('ironic-traits-mirror', '--database', database, 'rewrite', 'a', cwd=tmp_path)
     assert done.stdout == 'a: CUSTOM_COMMAND will be written again\n'
     write_all(mirror)
     assert (conflicts(client), ironic.traits(uuid)) == ({}, {'CUSTOM_AGAIN', 'CUSTOM_COMMAND'})

@@ -11,7 +11,7 @@ from ironic_traits.db import tables
 from ironic_traits.inventory.provisioning import workers as alive
 from ironic_traits.worker.heartbeat import Heartbeat
 from tests.support.client import Client
-from tests.support.service import Server, make_app
+from tests.support.service import ForkedServer, make_app
 from tests.support.transitions import ask, pass_time
 
 
@@ -118,7 +118,7 @@ def test_the_warning_of_a_running_service(tmp_path):
     """The service looks for waiting work when requests come in."""
     (tmp_path / 'soon.conf').write_text('[deploy]\nwaiting_warning = 1\n')
     url = f'sqlite:///{tmp_path}/own.sqlite'
-    with Server(url, '--nostart-worker', '--config-file', 'soon.conf', cwd=tmp_path) as server:
+    with ForkedServer(url, '--nostart-worker', '--config-file', 'soon.conf', cwd=tmp_path) as server:
         from tests.support.http_client import ask as request
         from tests.support.http_client import make
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
 from tests.support.client import Client
-from tests.support.service import Server, finish_work, worker
+from tests.support.service import ForkedServer, Server, finish_work, worker
 from tests.support.terminal import is_running
 from tests.support.transitions import MORE, ask, state, until
 
@@ -177,7 +177,7 @@ def test_the_service_starts_a_worker_again(app, client, available, database_url)
 
 def test_the_service_without_a_worker(app, client, available, database_url):
     """A separate worker works for a service without a worker."""
-    with Server(database_url, '--nostart-worker') as server:
+    with ForkedServer(database_url, '--nostart-worker') as server:
         assert _workers(server.process.pid) == []
         uuid = available()
         ask(client, uuid, 'active')

@@ -23,7 +23,7 @@ from tests.functional.search.test_matches import CLASSES, TRAITS
 from tests.support.client import Client
 from tests.support.concurrency import wait_until
 from tests.support.reservations import PATH, available, available_of, instance, reserve
-from tests.support.service import Server, make_app, upgraded
+from tests.support.service import ForkedServer, make_app, upgraded
 
 KEYS = ('trait:CUSTOM_A', 'trait:CUSTOM_', 'properties/rack', 'resource_class')
 
@@ -303,5 +303,5 @@ def test_a_service_makes_the_index_of_many_nodes(tmp_path):
         select = f"SELECT printf('00000000-0000-4000-8000-%012d', n), {columns} FROM nodes, series"
         with app.service.write() as connection:
             connection.exec_driver_sql(f'INSERT INTO nodes (uuid, {columns}) {series} {select}')
-    with Server(url, '--nostart-worker') as server:
+    with ForkedServer(url, '--nostart-worker') as server:
         server.wait_for('Made the index of 20001 nodes')

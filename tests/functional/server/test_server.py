@@ -77,7 +77,7 @@ def test_another_wsgi_server(tmp_path):
 def test_old_schema(new_database, database_kind, tmp_path):
     """The service refuses an old schema on a database server, and upgrades a SQLite file."""
     url = new_database()
-    server = Server(url, cwd=tmp_path)
+    server = ForkedServer(url, cwd=tmp_path)
     if database_kind == 'sqlite':
         server.wait()
         server.stop()

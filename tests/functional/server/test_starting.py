@@ -13,7 +13,7 @@ import pytest
 from tests.support import commands, servers
 from tests.support.http_client import ask, make
 from tests.support.programs import BIN, run
-from tests.support.service import Server
+from tests.support.service import ForkedServer, Server
 from tests.support.terminal import descendants
 
 SECRET = 'hush-hush'
@@ -175,7 +175,7 @@ def test_port_0(tmp_path):
 
 def test_more_processes_than_processors(tmp_path):
     """The guide recommends them if the database is on another machine, so there is no warning."""
-    with Server(None, '--workers', str(os.cpu_count() + 1), '--nostart-worker', cwd=tmp_path) as server:
+    with ForkedServer(None, '--workers', str(os.cpu_count() + 1), '--nostart-worker', cwd=tmp_path) as server:
         assert 'WARNING' not in server.wait_for('README.rst continues')
 
 

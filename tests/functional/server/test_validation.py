@@ -10,7 +10,7 @@ import pytest
 from ironic_traits.cmd import manage
 from ironic_traits.conf import validation
 from tests.support.programs import run
-from tests.support.service import Server, make_conf
+from tests.support.service import ForkedServer, make_conf
 
 CHECKOUT = pathlib.Path(__file__).parents[3]
 
@@ -107,7 +107,7 @@ def test_the_service_warns(log_file, tmp_path):
     (tmp_path / 'wrong.conf').write_text(
         '[api]\nauth_strategi = keystone\n' + ('[DEFAULT]\nlog_file = log\nuse_stderr = false\n' if log_file else '')
     )
-    with Server(None, '--config-file', 'wrong.conf', cwd=tmp_path) as server:
+    with ForkedServer(None, '--config-file', 'wrong.conf', cwd=tmp_path) as server:
         printed = server.stop()
     assert printed.count('did you mean auth_strategy?') == 1
     if log_file:
