@@ -10,7 +10,7 @@ from ironic_traits.db import tables
 from tests.support.client import Client, message
 from tests.support.history import entries
 from tests.support.personas import NODE, RECORD
-from tests.support.providers import allocate
+from tests.support.providers import allocate, golden
 from tests.support.reservations import PATH, available, available_of, expire, instance, reserve
 from tests.support.service import make_app
 
@@ -38,6 +38,18 @@ def test_expired_reservation_holds_nothing(app, client):
     assert rows(app) == 1
     assert reserve(client, 2, [uuid]).status_int == 201
     assert rows(app) == 1
+
+
+@pytest.mark.parametrize('holder', ['reservation', 'allocation'])
+def test_an_instance_gets_no_node_of_another_one(client, holder):
+    """What counts is the node itself. The others are free."""
+    *_, uuid = [golden(client) for _ in range(9)]
+    if holder == 'reservation':
+        assert reserve(client, 1, [uuid]).status_int == 201
+    else:
+        assert allocate(client, 1, uuid).status_int == 204
+    patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(2)}]
+    assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 409
 
 
 def test_expiry_frees_the_instance(app, client):
