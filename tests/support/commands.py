@@ -31,6 +31,8 @@ import warnings
 
 #: Maximum duration of a command in seconds.
 SECONDS = 300
+#: Seconds between two looks whether the process that has started this one still runs.
+_PAUSE = 1
 CLIENTS = ('baremetal', 'openstack')
 OWN = ('ironic-traits-api', 'ironic-traits-manage', 'ironic-traits-status', 'ironic-traits-worker')
 #: This one imports openstacksdk, too.
@@ -231,11 +233,12 @@ def write_scripts(directory, programs=(*CLIENTS, *OWN)):
 
 
 def serve(path, *programs):
-    """Run a command for each connection, until the process is killed.
+    """Run a command for each connection, until the process that has started this one ends.
 
     :param path: of the socket.
     :param programs: the commands.
     """
+    starter = os.getppid()
     # The clients' libraries read the name of the program from here at their import.
     sys.argv = [programs[0]]
     scripts = importlib.metadata.entry_points(group='console_scripts')
@@ -253,13 +256,19 @@ def serve(path, *programs):
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
+        # A starter that is killed does not kill this process.
+        listening.settimeout(_PAUSE)
         print('ready', flush=True)
-        while True:
-            connection, _ = listening.accept()
+        while os.getppid() == starter:
+            try:
+                connection, _ = listening.accept()
+            except TimeoutError:
+                continue
             with connection:
                 if os.fork() == 0:
                     listening.close()
                     _run(connection, mains)
+    shutil.rmtree(os.path.dirname(path), ignore_errors=True)
 
 
 def _import_clients():
