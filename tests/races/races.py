@@ -6,6 +6,7 @@ import functools
 import heapq
 import itertools
 import json
+import math
 from typing import NamedTuple
 from unittest import mock
 
@@ -27,7 +28,6 @@ RETRYABLE = (
     *('503', 'placement.concurrent_update', 'baremetal.node.locked', 'baremetal.node.changed'),
     'baremetal.inspection.outdated',
 )
-_DAY = 86400
 #: The numbers of a new capacity reservation that are read after it is created.
 _FIGURES = {'used', 'left', 'free', 'short'}
 
@@ -235,8 +235,8 @@ class Arena:
         self.accesses = collections.defaultdict(accesses.Accesses)
         self._stack = contextlib.ExitStack()
         with self._stack:
-            # A connection that ends because of its age is a ROLLBACK that the same schedule may not have again.
-            self._stack.enter_context(mock.patch.object(reused_connections, 'MAX_AGE', _DAY))
+            # The end of an old connection is a ROLLBACK. A schedule that is run again would have it elsewhere.
+            self._stack.enter_context(mock.patch.object(reused_connections, 'MAX_AGE', math.inf))
             opened = self._stack.enter_context(database(url))
             # Connections of earlier tests have no listeners.
             opened.close()

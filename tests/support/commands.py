@@ -39,8 +39,8 @@ OWN = ('ironic-traits-api', 'ironic-traits-manage', 'ironic-traits-status', 'iro
 MIRROR = 'ironic-traits-mirror'
 #: Prefixes of the groups of entry points that the clients load, most of them each time.
 _GROUPS = ('cliff.formatter.', 'keystoneauth1.', 'openstack.')
-#: Prefixes of the groups of entry points that our own commands load, and that the mirror loads, too.
-_OWN_GROUPS, _MIRROR_GROUPS = ('ironic_traits.',), ('keystoneauth1.',)
+#: Prefixes of the groups of entry points that our own commands load.
+_OWN_GROUPS = ('ironic_traits.',)
 #: Modules that our own commands import when they run.
 _OWN_MODULES = (
     'ironic_traits.app',
@@ -62,7 +62,6 @@ _OWN_MODULES = (
     'sqlalchemy.dialects.postgresql.psycopg',
     'sqlalchemy.dialects.sqlite.pysqlite',
 )
-_MIRROR_MODULES = ('ironic_traits.cmd.mirroring', 'openstack.connection')
 
 
 class Forks:
@@ -243,11 +242,7 @@ def serve(path, *programs):
     sys.argv = [programs[0]]
     scripts = importlib.metadata.entry_points(group='console_scripts')
     mains = {program: scripts[program].load() for program in programs}
-    (_import_clients if programs[0] in CLIENTS else _import_own)()
-    if MIRROR in programs:
-        _load(_MIRROR_GROUPS)
-        for name in _MIRROR_MODULES:
-            importlib.import_module(name)
+    {**dict.fromkeys(CLIENTS, _import_clients), MIRROR: _import_mirror}.get(programs[0], _import_own)()
     # A fork copies the memory that its garbage collector visits.
     gc.collect()
     gc.freeze()
@@ -286,6 +281,13 @@ def _import_own():
         importlib.import_module(name)
     # This imports the libraries whose options it lists.
     importlib.import_module('ironic_traits.conf.validation')._schema()
+
+
+def _import_mirror():
+    _import_own()
+    _load(('keystoneauth1.',))
+    importlib.import_module('ironic_traits.cmd.mirroring')
+    importlib.import_module('openstack.connection')
 
 
 def _load(groups):

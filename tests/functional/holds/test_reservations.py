@@ -42,7 +42,7 @@ def test_expired_reservation_holds_nothing(app, client):
 
 @pytest.mark.parametrize('holder', ['reservation', 'allocation'])
 def test_an_instance_gets_no_node_of_another_one(client, holder):
-    """What counts is the node itself. The others are free."""
+    """A node that is reserved or allocated is refused, although all others are free."""
     *_, uuid = [golden(client) for _ in range(9)]
     if holder == 'reservation':
         assert reserve(client, 1, [uuid]).status_int == 201
