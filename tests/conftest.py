@@ -26,6 +26,7 @@ from tests.support import changed, correlation, logs, servers
 from tests.support.cleaning import empty
 from tests.support.client import Client
 from tests.support.service import SHARED, make_app, upgraded
+from tests.support.statement_callers import StatementCallers
 
 ALL = ('sqlite', *servers.SERVERS)
 #: Modules that one process runs, because they share a real Ironic or a browser. To start another one takes longer than
@@ -164,6 +165,8 @@ def pytest_configure(config):
     if missing and os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'):
         raise pytest.UsageError(f'Install the server programs of {", ".join(missing)} (packages: bindep.txt)')
     config.stash[_MISSING] = missing
+    if not missing:
+        config.pluginmanager.register(StatementCallers())
     # pytest creates its temporary folders there. Then the services of the tests do not wait for a disk.
     os.environ.setdefault('PYTEST_DEBUG_TEMPROOT', servers.parent_folder())
     logs.watch()

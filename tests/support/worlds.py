@@ -4,6 +4,7 @@ In both worlds, the project gamma has nodes and records. In one of them, the pro
 ``personas.make_template``, with names. A request names them in its path, in a query parameter, or in its body.
 """
 
+import functools
 import json
 import re
 import shutil
@@ -124,7 +125,6 @@ class Requests:
         )
         own = {name: f'{OWN_RECORD}{values[0][-1]}' for name, values in records.items()}
         self._in_path = {**in_path, 'node_ident': OWN, **own}
-        self._descriptions = [document('baremetal', 115, 'noauth2'), document('placement', 39, 'noauth2')]
 
     def of(self, route):
         """Generate (path, body) of each request of a route.
@@ -150,7 +150,7 @@ class Requests:
 
     def _names(self, route):
         """Return the query parameters of a route, and the fields of its body, that may have a text."""
-        for each in self._descriptions:
+        for each in _descriptions():
             operation = each['paths'].get(route.path, {}).get(route.method.lower())
             if operation:
                 parameters = [one for one in operation['parameters'] if one.get('in') == 'query']
@@ -163,6 +163,11 @@ class Requests:
                     name for name, schema in fields.items() if _is_text(schema)
                 ]
         return [], []
+
+
+@functools.cache
+def _descriptions():
+    return [document('baremetal', 115, 'noauth2'), document('placement', 39, 'noauth2')]
 
 
 def _is_text(schema):

@@ -19,6 +19,8 @@ from tests.support.differences import DIFFERENCES
 from tests.support.recorded_calls import CALLS, COMPARED, FIRST, allocations_in
 from tests.support.service import finish_work, make_app
 
+#: The form of the responses is the same on each database.
+DATABASES = ('sqlite',)
 MAXIMUM = '1.115'
 #: A user with all permissions.
 ADMIN = {'X-Auth-Token': 'admin', 'X-Roles': 'admin,member,reader', 'OpenStack-System-Scope': 'all'}

@@ -21,6 +21,14 @@ def node(client):
     return golden(client, name='rack1-1')
 
 
+def test_own_nodes_beside_clouds_with_claims(app, client, node):
+    """The node is held here only. The response has it, although it is read after the claims of clouds."""
+    app.service.conf.set_override('claims', 'instance_uuid', group='mirror')
+    allocation = request(client, name='one')
+    assert (allocation['state'], allocation['node_uuid']) == ('active', node)
+    assert client.get(f'{PATH}/one') == allocation
+
+
 def test_active_at_once(client, node):
     """The response has the node. The node has the instance and its traits, and no other request can take it."""
     client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_A', 'CUSTOM_B']})

@@ -1,4 +1,4 @@
-"""A model of capacity reservations, compared with the service, on each database: all ways to keep them are tried."""
+"""A model of capacity reservations, compared with the service: all ways to keep them are tried."""
 
 import dataclasses
 import datetime
@@ -19,6 +19,7 @@ from tests.support.providers import golden
 from tests.support.reservations import PATH, instance
 from tests.support.service import make_app
 
+DATABASES = machines.DATABASES
 TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C']
 REQUIRED = st.frozensets(st.sampled_from(TRAITS), max_size=2)
 NODES = range(5)

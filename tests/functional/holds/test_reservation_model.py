@@ -1,4 +1,4 @@
-"""A model of the holders of nodes, compared with the service, on each database."""
+"""A model of the holders of nodes, compared with the service."""
 
 import math
 
@@ -13,6 +13,7 @@ from tests.support.providers import golden
 from tests.support.reservations import PATH, expire, instance, reserve
 from tests.support.service import finish_work, make_app
 
+DATABASES = machines.DATABASES
 NODES = range(3)
 
 

@@ -1,13 +1,14 @@
 """Reservations: expiry, lists of nodes, and the order of nodes, on each database."""
 
 import datetime
+import functools
 
 import pytest
 import sqlalchemy as sa
 
 from ironic_traits.cmd import manage
 from ironic_traits.db import tables
-from tests.support.client import Client, message
+from tests.support.client import VERSION, Client, ask_as, message
 from tests.support.history import entries
 from tests.support.personas import NODE, RECORD
 from tests.support.providers import allocate, golden
@@ -320,3 +321,18 @@ def test_each_reservation_has_the_projects_of_its_node(ask):
     assert ask('stranger_reader', f'DELETE {path}').status_int == 403
     expire(ask.app)
     assert ask('stranger_reader', f'DELETE {path}').status_int == 404
+
+
+@pytest.mark.parametrize(('owner', 'shown', 'ended', 'refused'), [('alpha', 200, 204, 403), ('gamma', 404, 404, 404)])
+def test_a_member_of_the_project_alpha(database_url, owner, shown, ended, refused):
+    """The reservations and the records of nodes of other projects do not exist for it."""
+    with make_app(database_url, api__auth_strategy='noauth2') as app:
+        ask = functools.partial(ask_as, Client(app))
+        uuid = ask('system', 'POST', '/v1/nodes', {'driver': 'fake-hardware'}, '1.10').json['uuid']
+        ask('system', 'PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/owner', 'value': owner}])
+        port = ask('system', 'POST', '/v1/ports', {'node_uuid': uuid, 'address': '52:54:00:00:00:01'}).json['uuid']
+        body = {'instance_uuid': instance(1), 'node_uuid': uuid}
+        path = f'{PATH}/{ask("system", "POST", PATH, body, VERSION).json["reservation"]["uuid"]}'
+        assert ask('project', 'GET', path, version=VERSION).status_int == shown
+        assert ask('project', 'DELETE', path, version=VERSION).status_int == ended
+        assert ask('project', 'DELETE', f'/v1/ports/{port}').status_int == refused

@@ -1,4 +1,4 @@
-"""A model of the traits that inspection rules hold on a node, compared with the service, on each database.
+"""A model of the traits that inspection rules hold on a node, compared with the service.
 
 IRONIC_TRAITS_MACHINE_EXAMPLES sets the number of examples (``tests.support.machines``).
 """
@@ -12,6 +12,7 @@ from tests.support.client import Client
 from tests.support.providers import golden, provider
 from tests.support.rule_runs import has_flag, history, rule, sources, store_rules
 
+DATABASES = machines.DATABASES
 FLAGS = ['x1', 'x2', 'x3']
 NAMES = ['CUSTOM_A', 'CUSTOM_B', 'COMPUTE_NODE']
 TRAIT = st.sampled_from(NAMES)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from ironic_traits import failures
+from ironic_traits.changes import change_feed
 from ironic_traits.context import Context
 from ironic_traits.inventory.mirrored import mirror_clouds, mirror_trait_writes, mirrored_nodes
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
@@ -148,3 +150,27 @@ def test_removal_there(writes, client):
     assert (writes.pending(), client.get('/v1/mirrors/far')['conflicts']) == (None, 0)
     edit(client, 'DELETE', 'CUSTOM_A')
     assert writes.pending() == ([], [], [], ['CUSTOM_A'])
+
+
+def test_changes(writes, client):
+    """The writer compares the nodes that were changed here since it has looked."""
+    before = change_feed.now(writes.context)
+    assert mirror_trait_writes.changed_since(writes.context, before) == (set(), before)
+    edit(client, 'PUT', 'CUSTOM_A')
+    uuids, after = mirror_trait_writes.changed_since(writes.context, before)
+    assert uuids == {UUID}
+    assert mirror_trait_writes.changed_since(writes.context, after) == (set(), after)
+
+
+def test_confirmation(writes):
+    """Writes begin when an operator confirms them, after the whole cloud was read."""
+    context = writes.context
+    for values, reason in (({'write': 'ours'}, 'not been read completely'), ({'write': None}, 'is "nothing"')):
+        mirror_clouds.save(context, writes.turn, **values)
+        with pytest.raises(failures.InvalidState, match=reason):
+            mirror_clouds.confirm_writes(context, 'far')
+        mirror_clouds.save(context, writes.turn, passed_at=mirror_clouds.now(context))
+    assert not mirror_clouds.are_writes_confirmed(context, 'far')
+    mirror_clouds.save(context, writes.turn, write='ours')
+    assert mirror_clouds.confirm_writes(context, 'far') == 'ours'
+    assert mirror_clouds.are_writes_confirmed(context, 'far')

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_nodes
+from ironic_traits.inventory.mirrored import mirror_clouds, mirror_deletions, mirrored_nodes
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
 from ironic_traits.placement import imports
@@ -361,3 +361,12 @@ def test_metrics_of_mirrors(database_url):
     for metric in ('up{} 1.0', 'nodes{} 1.0', 'conflicts{} 0.0', 'changes_total{} 1.0'):
         assert f'ironic_traits_mirror_{metric}\n'.replace('{}', '{cloud="far"}') in text
     assert 'mirror_lag_seconds{' not in text
+
+
+def test_deletions_that_wait(far):
+    far.nodes({'name': 'b'}, {'number': 1, 'name': 'a'}, {'number': 2})
+    assert mirror_deletions.find(far.context, 'far') == []
+    assert mirror_deletions.waiting(far.context, far.turn, set(UUIDS[:2]), limit=1) == set(UUIDS[:2])
+    found = mirror_deletions.find(far.context, 'far')
+    assert [(row.uuid, row.name, row.confirmed) for row in found] == [(UUIDS[1], 'a', False), (UUIDS[0], 'b', False)]
+    assert mirror_deletions.find(far.context, 'near') == []

@@ -8,13 +8,24 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.statements.types import now
 from ironic_traits.inventory.core.mirror_claim_states import LOST, TAKEN, TAKING, UNDOING, WATCHED
+from ironic_traits.inventory.mirrored import mirror_settlements
+from ironic_traits.inventory.mirrored.mirror_settlements import Finding
 from ironic_traits.placement import allocations, failures, node_claims
 from ironic_traits.placement.consumers import Demand
+from tests.support.client import message
 from tests.support.mirrored_nodes import INSTANCE, OTHER, UUIDS, Store
 
 
 def _demand(consumer, *nodes):
     return Demand(consumer, {node: {'CUSTOM_GOLD': 1} for node in nodes}, 'p', 'u')
+
+
+def _claim(app, state):
+    """Insert a claim of the first node, by an allocation in Placement."""
+    row = {'uuid': OTHER, 'holder_uuid': OTHER, 'cloud': 'far', 'created_at': now()}
+    row |= {'node_uuid': UUIDS[0], 'instance_uuid': INSTANCE, 'state': state}
+    with app.service.write() as connection:
+        connection.execute(sa.insert(tables.mirror_claims).values(row))
 
 
 def _far(cloud):
@@ -77,10 +88,7 @@ def test_nodes_that_need_a_claim(app, client, far, check, missing):
 def test_state_of_the_claim(app, far, check, state, reason):
     """Only the claim of this node for this consumer counts."""
     far.nodes({}, {'number': 1})
-    row = {'uuid': OTHER, 'holder_uuid': OTHER, 'cloud': 'far', 'created_at': now()}
-    row |= {'node_uuid': UUIDS[0], 'instance_uuid': INSTANCE, 'state': state}
-    with app.service.write() as connection:
-        connection.execute(sa.insert(tables.mirror_claims).values(row))
+    _claim(app, state)
     found = check(INSTANCE, UUIDS[0])
     assert found is None if reason is None else reason in found
     for consumer, node in ((OTHER, UUIDS[0]), (INSTANCE, UUIDS[1])):
@@ -103,3 +111,29 @@ def test_each_write_checks_the_claims(app, far, write):
     far.nodes({})
     with pytest.raises(failures.NodeNotHeld):
         write(app.service, demands=[_demand(OTHER, UUIDS[0])], needs_claim=_far)
+
+
+def test_an_instance_that_has_allocated_its_node_needs_no_reservation(app, client, far):
+    app.service.conf.set_override('claims', 'instance_uuid', group='mirror')
+    far.nodes({'instance_uuid': INSTANCE}, {'number': 1})
+    _claim(app, TAKEN)
+    allocations.replace(app.service, [_demand(INSTANCE, UUIDS[0])])
+    response = client.ask('POST', '/v1/reservations', {'instance_uuid': INSTANCE, 'node_uuid': UUIDS[1]})
+    assert (response.status_int, 'It needs no reservation' in message(response)) == (409, True)
+
+
+def test_a_claim_that_could_not_be_settled(app, far):
+    """Another process settles it at once. The instance that another node has by then is not taken over."""
+    far.nodes({'instance_uuid': INSTANCE}, {'number': 1})
+    _claim(app, TAKEN)
+    assert mirror_settlements.begin(far.context, OTHER)
+    assert mirror_settlements.begin(far.context, OTHER) is None
+    mirror_settlements.postpone(far.context, OTHER)
+    claim = mirror_settlements.begin(far.context, OTHER)
+    assert claim.state == UNDOING
+    elsewhere = {'number': 1, 'instance_uuid': UUIDS[8]}
+    far.nodes(elsewhere)
+    assert mirror_settlements.end(far.context, claim, Finding(UUIDS[8]), 'the test ends')
+    with app.service.read() as connection:
+        instances = connection.scalars(sa.select(tables.nodes.c.instance_uuid).order_by(tables.nodes.c.uuid)).all()
+    assert instances == [None, UUIDS[8]]

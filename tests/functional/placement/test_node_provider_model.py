@@ -1,4 +1,4 @@
-"""A model of two nodes as resource providers, compared with the service, on each database.
+"""A model of two nodes as resource providers, compared with the service.
 
 IRONIC_TRAITS_MACHINE_EXAMPLES sets the number of examples (``tests.support.machines``).
 """
@@ -16,6 +16,7 @@ from tests.support.providers import golden, provider
 from tests.support.reservations import expire, instance, reserve
 from tests.support.service import finish_work
 
+DATABASES = machines.DATABASES
 TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'COMPUTE_NODE', 'HW_CPU_X86_VMX']
 CLASSES = ['gold', 'silver', 'Silver']
 NODE = st.integers(0, 1)

@@ -190,6 +190,11 @@ def test_nodes_and_providers(database_url):
         body = {'resource_class': 'CUSTOM_GOLD', 'total': 3}
         assert client.placement('POST', f'/resource_providers/{child}/inventories', body).status_int == 201
         assert [check(client, query) for query in queries] == ['trees'] * len(queries)
+        # The rules for a whole candidate: two units of a class, in one subtree.
+        more = 'required1=CUSTOM_A&group_policy=none&same_subtree=1,2'
+        for second in (1, 2):
+            query = f'resources1=CUSTOM_GOLD:1&resources2=CUSTOM_GOLD:{second}&{more}'
+            assert check(client, query) == 'trees'
 
         exclusive = Exclusive(app.service, ['CUSTOM_B', 'COMPUTE_NODE'])
         assert [check(client, query, exclusive) for query in queries] == ['trees'] * len(queries)

@@ -17,6 +17,8 @@ from tests.support.peers import peer
 from tests.support.redfish_trees import to
 from tests.support.servers import free_port
 
+#: What is tested is the way to the BMC, which is the same on each database.
+DATABASES = ('sqlite',)
 CD = '/Systems/1/VirtualMedia/Cd'
 SECURE = '/Systems/1/SecureBoot'
 

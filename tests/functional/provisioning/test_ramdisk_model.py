@@ -16,6 +16,7 @@ from tests.support.client import Client
 from tests.support.redfish_trees import to
 from tests.support.service import finish_work, make_app
 
+DATABASES = machines.DATABASES
 CD = '/Systems/1/VirtualMedia/Cd'
 IMAGES = [f'http://127.0.0.1:1/{name}.iso' for name in ('one', 'two')]
 ACTIONS = [f'{CD}/Actions/VirtualMedia.{name}Media' for name in ('Insert', 'Eject')]

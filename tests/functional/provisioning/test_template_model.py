@@ -1,4 +1,4 @@
-"""A model of allocations, and of deploys with templates and runbooks, compared with the service, on each database.
+"""A model of allocations, and of deploys with templates and runbooks, compared with the service.
 
 IRONIC_TRAITS_MACHINE_EXAMPLES sets the number of examples (``tests.support.machines``).
 """

@@ -1,4 +1,4 @@
-"""A model of bulk edits whose nodes change between the preview and the execution, on each database.
+"""A model of bulk edits whose nodes change between the preview and the execution.
 
 IRONIC_TRAITS_MACHINE_EXAMPLES sets the number of examples (``tests.support.machines``).
 """
@@ -13,6 +13,7 @@ from tests.support import machines
 from tests.support.service import finish_work, make_app
 from tests.support.trait_edits import PATH
 
+DATABASES = machines.DATABASES
 UUIDS = [f'aaaaaaaa-0000-4000-8000-{number:012}' for number in range(4)]
 TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C', 'CUSTOM_D']
 NODE = st.sampled_from(UUIDS)

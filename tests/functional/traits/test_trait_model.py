@@ -1,4 +1,4 @@
-"""A model of the sources, vetoes and history of a node's traits, compared with the service, on each database.
+"""A model of the sources, vetoes and history of a node's traits, compared with the service.
 
 IRONIC_TRAITS_MACHINE_EXAMPLES sets the number of examples (``tests.support.machines``).
 """
@@ -13,6 +13,7 @@ from tests.support import machines
 from tests.support.client import Client
 from tests.support.providers import golden, provider, put_traits
 
+DATABASES = machines.DATABASES
 NAMES = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C', 'COMPUTE_NODE']
 TRAIT = st.sampled_from(NAMES)
 TRAITS = st.sets(TRAIT)

@@ -1,0 +1,56 @@
+"""A complete run fails if a function leads to statements on SQLite only (``tests/support/statement_callers.py``)."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.statement_callers import StatementCallers
+
+CHECKOUT = pathlib.Path(__file__).parents[2]
+CONFTEST = """
+from tests.support.statement_callers import StatementCallers
+
+
+def pytest_configure(config):
+    callers = StatementCallers()
+    if hasattr(config, 'workerinput') or not config.option.numprocesses:
+        callers.functions.update(sqlite={'one', 'two'}, mariadb={'one', 'two'}, postgresql={'one'})
+    config.pluginmanager.register(callers)
+"""
+TESTS = """
+def test_one():
+    pass
+
+
+def test_two():
+    pass
+"""
+
+
+@pytest.mark.parametrize(('arguments', 'code'), [((), 1), (('-n', '2'), 1), (('-k', 'one'), 0), (('test_it.py',), 0)])
+def test_complete_runs(tmp_path, arguments, code):
+    (tmp_path / 'conftest.py').write_text(CONFTEST)
+    (tmp_path / 'test_it.py').write_text(TESTS)
+    command = [sys.executable, '-m', 'pytest', '-p', 'no:cacheprovider', *arguments]
+    env = os.environ | {'PYTHONPATH': str(CHECKOUT)}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stdout
+    missing = 'functions with statements in tests on SQLite, but not on postgresql'
+    assert (missing in done.stdout, '\ntwo\n' in done.stdout) == (bool(code), bool(code))
+    assert 'not on mariadb' not in done.stdout
+
+
+def test_functions_of_a_request(client):
+    """The functions around the statement count, without those of the API, of ``db`` and of libraries."""
+    callers = StatementCallers()
+    try:
+        client.node()
+    finally:
+        callers.close()
+    callers.collect()
+    (functions,) = callers.functions.values()
+    assert {'inventory/nodes/nodes.py: create', 'inventory/nodes/nodes.py: insert'} <= functions
+    assert not [each for each in functions if not each.startswith(('changes/', 'inventory/', 'placement/'))]
