@@ -126,10 +126,12 @@ class Requests:
         own = {name: f'{OWN_RECORD}{values[0][-1]}' for name, values in records.items()}
         self._in_path = {**in_path, 'node_ident': OWN, **own}
 
-    def of(self, route):
+    def of(self, route, part, parts):
         """Generate (path, body) of each request of a route.
 
         :param route: ironic_traits.api.description.operations.Operation.
+        :param part: number of the part of the requests with a name in a query parameter or in the body, from 0.
+        :param parts: number of these parts. Each of them has each parameter, each field, and each name.
         """
         body = json.loads(json.dumps(MATRIX['routes'].get(str(route), {}).get('body')).replace(NODE, OWN))
         for name in re.findall(r'{(\w+)}', route.path):
@@ -138,15 +140,20 @@ class Requests:
         path = route.path.format(**self._in_path)
         yield path, body
         parameters, fields = self._names(route)
-        for value in self._values:
-            for name in parameters:
-                yield f'{path}?{urllib.parse.urlencode({name: value})}', body
-            for name in fields if body is not None else ():
-                if isinstance(body, list):
-                    yield path, [{'op': 'add', 'path': f'/{name}', 'value': value}]
-                else:
-                    yield path, body | {name: value}
-                    yield path, body | {name: [value]}
+        for name, value in self._part(parameters, part, parts):
+            yield f'{path}?{urllib.parse.urlencode({name: value})}', body
+        for name, value in self._part(fields if body is not None else (), part, parts):
+            if isinstance(body, list):
+                yield path, [{'op': 'add', 'path': f'/{name}', 'value': value}]
+            else:
+                yield path, body | {name: value}
+                yield path, body | {name: [value]}
+
+    def _part(self, names, part, parts):
+        for place, name in enumerate(names):
+            for number, value in enumerate(self._values):
+                if (place + number) % parts == part:
+                    yield name, value
 
     def _names(self, route):
         """Return the query parameters of a route, and the fields of its body, that may have a text."""
