@@ -32,6 +32,8 @@ def from_exception(error: Exception) -> Failure:
         return failures.InvalidInput(reason=error.faultstring)
     if outage.is_unavailable(error):
         return failures.DatabaseUnavailable()
+    if outage.is_too_large(error):
+        return failures.TooLargeForDatabase()
     return failures.InternalError()
 
 

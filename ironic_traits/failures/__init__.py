@@ -87,6 +87,7 @@ from ironic_traits.failures.requests import (
     ResourceNotFound,
     StreamsUnsupported,
     TokenOutdated,
+    TooLargeForDatabase,
     TooManyStreams,
     TooManyValues,
     Unauthorized,

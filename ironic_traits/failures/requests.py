@@ -191,6 +191,14 @@ class TooManyValues(Failure):
     text = 'The request body has more than {limit} JSON values.'
 
 
+class TooLargeForDatabase(Failure):
+    """The request needs a statement that the database refuses because of its size."""
+
+    status = 413
+    code = 'baremetal.too_large_for_database'
+    text = 'The request is too large for the database. An operator can raise max_allowed_packet of its server.'
+
+
 class UnsupportedMediaType(Failure):
     """A request body without a JSON Content-Type, which a web page may have made a browser send."""
 

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db.drivers import pymysql_driver
 from ironic_traits.db.engine import Database
+from ironic_traits.db.failover import outage
 from tests.support.service import make_conf
 
 DATABASES = ('mariadb',)
@@ -58,4 +59,21 @@ def test_results_are_those_of_pymysql(database_url, plain):
         with pytest.raises(pymysql.err.ProgrammingError, match='no_such_table'):
             read(connection, 'SELECT * FROM no_such_table')
         assert read(connection, STATEMENTS[2]) == read(plain, STATEMENTS[2])
+    database.close()
+
+
+def test_statements_that_are_too_large(database_url):
+    """They are not sent: the server would close the connection. The largest one is sent."""
+    database = Database(make_conf(database_url))
+    with database.read() as opened:
+        ((limit,),) = read(opened.connection.driver_connection, 'SELECT @@max_allowed_packet')[1]
+        statement = "SELECT LENGTH('{}')"
+        largest = limit - len(statement)
+        assert opened.exec_driver_sql(statement.format('x' * largest)).scalar() == largest
+        for larger in (largest + 1, largest * 2):
+            with pytest.raises(sa.exc.OperationalError) as raised:
+                opened.exec_driver_sql(statement.format('x' * larger))
+            # The traceback would print the statement.
+            assert (outage.is_too_large(raised.value), outage.is_unavailable(raised.value)) == (True, False)
+        assert opened.exec_driver_sql('SELECT 1').scalar() == 1
     database.close()

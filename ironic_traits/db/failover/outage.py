@@ -17,6 +17,8 @@ _SQLITE = ('database is locked', 'disk is full', 'disk I/O error')
 #: Errors of MariaDB and MySQL after which the same request may succeed later: a full disk, too many connections, a
 #: statement that took too long.
 _MYSQL = {1021, 1030, 1040, 1114, 1203, 1317, 1969, 3024}
+#: A statement reaches max_allowed_packet.
+_MYSQL_TOO_LARGE = 1153
 #: A row that is referred to is missing. Without the name of a constraint (so that oslo.db does not translate it), the
 #: reason is that INSERT IGNORE could not store that row, because the disk is full.
 _MYSQL_NO_PARENT = 1452
@@ -61,8 +63,8 @@ def is_unavailable(error: BaseException) -> bool:
     """
     if is_one(error) or isinstance(error, (db_exception.DBDeadlock, sa.exc.TimeoutError)):
         return True
-    cause = error.inner_exception if isinstance(error, db_exception.DBError) else error
-    if not isinstance(cause, sa.exc.DBAPIError):
+    cause = _cause(error)
+    if cause is None:
         return False
     its_code = code(cause.orig)
     if isinstance(its_code, int):
@@ -71,6 +73,17 @@ def is_unavailable(error: BaseException) -> bool:
     if its_code:
         return its_code.startswith(_POSTGRESQL) or _OUTDATED in str(cause.orig)
     return any(words in str(cause.orig) for words in _SQLITE)
+
+
+def is_too_large(error: BaseException) -> bool:
+    """Whether an exception means that the same request will fail again, because it needs too large a statement."""
+    cause = _cause(error)
+    return cause is not None and code(cause.orig) == _MYSQL_TOO_LARGE
+
+
+def _cause(error: BaseException) -> sa.exc.DBAPIError | None:
+    cause = error.inner_exception if isinstance(error, db_exception.DBError) else error
+    return cause if isinstance(cause, sa.exc.DBAPIError) else None
 
 
 def reason(error: BaseException) -> str:

@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import logging
+import os
 import pathlib
 import re
 
@@ -194,6 +195,22 @@ def test_refused_drives(client, bmc, case):
 def test_the_largest_drive(client, bmc):
     deployed(client, bmc, packed(bytes(MOST)))
     assert len(fetch(client, bmc).body) == MOST
+
+
+def test_a_drive_that_is_too_large_for_the_database(database_kind, database_url, bmc):
+    """MariaDB has a limit of 16 MiB. It is no outage, and the node can be deployed with another drive."""
+    with bmc_client(database_url, deploy__http_url=API, api__max_request_body_size=MOST) as client:
+        uuid = available(client, bmc)
+        drive = os.urandom(13 * 2**20)
+        path, body = f'/v1/nodes/{uuid}/states/provision', {'target': 'active', 'configdrive': packed(drive)}
+        response = client.ask('PUT', path, body)
+        if database_kind == 'mariadb':
+            assert (response.status_int, response.json['code']) == (413, 'baremetal.too_large_for_database')
+            assert 'max_allowed_packet' in message(response)
+            response = client.ask('PUT', path, body | {'configdrive': packed(drive := DISK)})
+        assert response.status_int == 202
+        work(client)
+        assert fetch(client, bmc).body == drive
 
 
 @pytest.mark.parametrize(('options', 'base'), [
