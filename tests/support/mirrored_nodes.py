@@ -1,10 +1,15 @@
 """Mirrors without a cloud: the test provides the data of the cloud."""
 
+import sqlalchemy as sa
+
 from ironic_traits.context import Context
+from ironic_traits.db import tables
+from ironic_traits.db.statements.types import now
 from ironic_traits.inventory.mirrored import mirror_clouds, mirrored_allocations, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn
 from ironic_traits.inventory.records.ports import PORTS
 from ironic_traits.mirror import documents
+from ironic_traits.placement.consumers import Demand
 
 UUIDS = [f'aaaaaaaa-0000-4000-8000-{number:012}' for number in range(9)]
 INSTANCE, OTHER = 'dddddddd-0000-4000-8000-000000000001', 'dddddddd-0000-4000-8000-000000000002'
@@ -54,3 +59,16 @@ def document(number=0, **fields):
         'resource_class': 'gold',
         'traits': [],
     } | fields
+
+
+def claim(service, state):
+    """Insert a claim of the first node, whose holder is an allocation in Placement. Its uuid is OTHER."""
+    row = {'uuid': OTHER, 'holder_uuid': OTHER, 'cloud': 'far', 'created_at': now()}
+    row |= {'node_uuid': UUIDS[0], 'instance_uuid': INSTANCE, 'state': state}
+    with service.write() as connection:
+        connection.execute(sa.insert(tables.mirror_claims).values(row))
+
+
+def demand(consumer, *nodes):
+    """Return the Demand of a consumer that allocates nodes."""
+    return Demand(consumer, {node: {'CUSTOM_GOLD': 1} for node in nodes}, 'p', 'u')

@@ -40,7 +40,7 @@ class StatementCallers:
             return
         codes, frame = self._codes[connection.dialect.name], sys._getframe(1)
         # Up to the test, which the service may have called in place of a peer.
-        while frame is not None and not frame.f_globals['__name__'].startswith('tests.'):
+        while frame is not None and not frame.f_globals.get('__name__', '').startswith('tests.'):
             codes.add(frame.f_code)
             frame = frame.f_back
 

@@ -174,3 +174,11 @@ def test_confirmation(writes):
     mirror_clouds.save(context, writes.turn, write='ours')
     assert mirror_clouds.confirm_writes(context, 'far') == 'ours'
     assert mirror_clouds.are_writes_confirmed(context, 'far')
+
+
+def test_history(writes, client):
+    for traits in ({WRITING: ['CUSTOM_B', 'CUSTOM_A'], REMOVING: ['CUSTOM_C']}, {WRITING: [], REMOVING: []}):
+        mirror_trait_writes.note(writes.context, writes.turn, UUID, traits)
+    events = [each['event'] for each in client.get(f'/v1/nodes/{UUID}/history?detail=True')['history']]
+    written = 'Traits were written to cloud far: added CUSTOM_A, CUSTOM_B; removed CUSTOM_C.'
+    assert [each for each in events if 'were written' in each] == [written]

@@ -3,29 +3,11 @@
 import functools
 
 import pytest
-import sqlalchemy as sa
 
-from ironic_traits.db import tables
-from ironic_traits.db.statements.types import now
 from ironic_traits.inventory.core.mirror_claim_states import LOST, TAKEN, TAKING, UNDOING, WATCHED
-from ironic_traits.inventory.mirrored import mirror_settlements
-from ironic_traits.inventory.mirrored.mirror_settlements import Finding
 from ironic_traits.placement import allocations, failures, node_claims
-from ironic_traits.placement.consumers import Demand
 from tests.support.client import message
-from tests.support.mirrored_nodes import INSTANCE, OTHER, UUIDS, Store
-
-
-def _demand(consumer, *nodes):
-    return Demand(consumer, {node: {'CUSTOM_GOLD': 1} for node in nodes}, 'p', 'u')
-
-
-def _claim(app, state):
-    """Insert a claim of the first node, by an allocation in Placement."""
-    row = {'uuid': OTHER, 'holder_uuid': OTHER, 'cloud': 'far', 'created_at': now()}
-    row |= {'node_uuid': UUIDS[0], 'instance_uuid': INSTANCE, 'state': state}
-    with app.service.write() as connection:
-        connection.execute(sa.insert(tables.mirror_claims).values(row))
+from tests.support.mirrored_nodes import INSTANCE, OTHER, UUIDS, Store, claim, demand
 
 
 def _far(cloud):
@@ -39,7 +21,7 @@ def check(app):
     def check(consumer, *nodes, needs_claim=_far):
         with app.service.write() as connection:
             try:
-                node_claims.check(connection, [_demand(consumer, *nodes)], needs_claim)
+                node_claims.check(connection, [demand(consumer, *nodes)], needs_claim)
             except failures.NodeNotHeld as failure:
                 return str(failure)
         return None
@@ -53,7 +35,7 @@ def missing(app):
 
     def missing(consumer, *nodes, needs_claim=_far):
         with app.service.read() as connection:
-            found = node_claims.missing(connection, [_demand(consumer, *nodes)], needs_claim)
+            found = node_claims.missing(connection, [demand(consumer, *nodes)], needs_claim)
         assert {each for each, _ in found} <= {consumer}
         return [node.uuid for _, node in found]
 
@@ -88,7 +70,7 @@ def test_nodes_that_need_a_claim(app, client, far, check, missing):
 def test_state_of_the_claim(app, far, check, state, reason):
     """Only the claim of this node for this consumer counts."""
     far.nodes({}, {'number': 1})
-    _claim(app, state)
+    claim(app.service, state)
     found = check(INSTANCE, UUIDS[0])
     assert found is None if reason is None else reason in found
     for consumer, node in ((OTHER, UUIDS[0]), (INSTANCE, UUIDS[1])):
@@ -98,7 +80,7 @@ def test_state_of_the_claim(app, far, check, state, reason):
 def test_nodes_that_the_consumer_has(app, far, check, missing):
     """A consumer that already has a node may change its allocations. Other consumers and nodes are not affected."""
     far.nodes({}, {'number': 1}, {'number': 2})
-    allocations.replace(app.service, [_demand(INSTANCE, UUIDS[0]), _demand(OTHER, UUIDS[1])])
+    allocations.replace(app.service, [demand(INSTANCE, UUIDS[0]), demand(OTHER, UUIDS[1])])
     assert (check(INSTANCE, UUIDS[0]), missing(INSTANCE, UUIDS[0])) == (None, [])
     for consumer, node in ((OTHER, UUIDS[0]), (INSTANCE, UUIDS[1]), (INSTANCE, UUIDS[2]), (UUIDS[7], UUIDS[0])):
         assert missing(consumer, node) == [node]
@@ -110,30 +92,13 @@ def test_each_write_checks_the_claims(app, far, write):
     """Under the locks, after the layer above has looked."""
     far.nodes({})
     with pytest.raises(failures.NodeNotHeld):
-        write(app.service, demands=[_demand(OTHER, UUIDS[0])], needs_claim=_far)
+        write(app.service, demands=[demand(OTHER, UUIDS[0])], needs_claim=_far)
 
 
 def test_an_instance_that_has_allocated_its_node_needs_no_reservation(app, client, far):
     app.service.conf.set_override('claims', 'instance_uuid', group='mirror')
     far.nodes({'instance_uuid': INSTANCE}, {'number': 1})
-    _claim(app, TAKEN)
-    allocations.replace(app.service, [_demand(INSTANCE, UUIDS[0])])
+    claim(app.service, TAKEN)
+    allocations.replace(app.service, [demand(INSTANCE, UUIDS[0])])
     response = client.ask('POST', '/v1/reservations', {'instance_uuid': INSTANCE, 'node_uuid': UUIDS[1]})
     assert (response.status_int, 'It needs no reservation' in message(response)) == (409, True)
-
-
-def test_a_claim_that_could_not_be_settled(app, far):
-    """Another process settles it at once. The instance that another node has by then is not taken over."""
-    far.nodes({'instance_uuid': INSTANCE}, {'number': 1})
-    _claim(app, TAKEN)
-    assert mirror_settlements.begin(far.context, OTHER)
-    assert mirror_settlements.begin(far.context, OTHER) is None
-    mirror_settlements.postpone(far.context, OTHER)
-    claim = mirror_settlements.begin(far.context, OTHER)
-    assert claim.state == UNDOING
-    elsewhere = {'number': 1, 'instance_uuid': UUIDS[8]}
-    far.nodes(elsewhere)
-    assert mirror_settlements.end(far.context, claim, Finding(UUIDS[8]), 'the test ends')
-    with app.service.read() as connection:
-        instances = connection.scalars(sa.select(tables.nodes.c.instance_uuid).order_by(tables.nodes.c.uuid)).all()
-    assert instances == [None, UUIDS[8]]
