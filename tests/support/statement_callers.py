@@ -16,6 +16,8 @@ import ironic_traits
 _SERVICE = pathlib.Path(ironic_traits.__file__).parent
 #: The packages with SQL, without ``db``: it has functions for one kind of database, which ``tests/db`` tests.
 _PACKAGES = ('changes', 'inventory', 'placement')
+#: First words of the statements. Others, such as BEGIN, are for one kind of database.
+_KINDS = ('DELETE', 'INSERT', 'SELECT', 'UPDATE', 'WITH')
 
 
 class StatementCallers:
@@ -35,13 +37,16 @@ class StatementCallers:
         sa.event.remove(sa.Engine, 'before_cursor_execute', self._note)
 
     def _note(self, connection, cursor, statement, parameters, context, executemany):
-        # BEGIN and the settings of a connection are not compiled. They differ between databases.
-        if context is None or context.compiled is None:
+        if not statement.lstrip('(').startswith(_KINDS):
             return
         codes, frame = self._codes[connection.dialect.name], sys._getframe(1)
-        # Up to the test, which the service may have called in place of a peer.
-        while frame is not None and not frame.f_globals.get('__name__', '').startswith('tests.'):
-            codes.add(frame.f_code)
+        while frame is not None:
+            code = frame.f_code
+            if code not in codes:
+                if frame.f_globals.get('__name__', '').startswith('tests.'):
+                    # The service may have called the test in place of a peer.
+                    break
+                codes.add(code)
             frame = frame.f_back
 
     def collect(self):
@@ -84,7 +89,8 @@ def _name(code):
     path = pathlib.Path(code.co_filename)
     if not path.is_relative_to(_SERVICE) or path.relative_to(_SERVICE).parts[0] not in _PACKAGES:
         return None
-    return f'{path.relative_to(_SERVICE)}: {code.co_qualname}'
+    # Functions and comprehensions in a function count as the function.
+    return f'{path.relative_to(_SERVICE)}: {code.co_qualname.partition(".<locals>")[0]}'
 
 
 def _is_complete(config):
