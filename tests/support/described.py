@@ -74,21 +74,22 @@ def _contents(context, described, status):
     """Return the described content of a response: {content type: {'schema': …}}."""
     described = described['responses'][str(status)] if described else {'$ref': '#/components/responses/Failure'}
     if '$ref' in described:
-        described = _document(context.protocol.name, context.minor)['components']['responses']['Failure']
+        described = description(context.protocol.name, context.minor)['components']['responses']['Failure']
     return described.get('content')
 
 
 def operation(api, minor, method, path):
     """Return the description of an operation; None if the API does not have it at this version."""
-    return _document(api, minor)['paths'].get(path, {}).get(method.lower())
+    return description(api, minor)['paths'].get(path, {}).get(method.lower())
 
 
 @functools.cache
-def _document(api, minor):
+def description(api, minor):
+    """Return the description of an API at a version."""
     return document(api, minor, 'noauth')
 
 
 @functools.cache
 def _validator(api, minor, schema):
-    components = {'components': {'schemas': _document(api, minor)['components']['schemas']}}
+    components = {'components': {'schemas': description(api, minor)['components']['schemas']}}
     return jsonschema.Draft202012Validator(json.loads(schema) | components)

@@ -1,8 +1,8 @@
 """The number of examples of hypothesis's state machines (environment variable IRONIC_TRAITS_MACHINE_EXAMPLES).
 
-By default, they run the same few examples each time, on SQLite. With IRONIC_TRAITS_MACHINE_EXAMPLES=500, each of them
-runs 500 random examples on each database, which takes some minutes. Do this before a release, and after a change of
-reservations or allocations.
+By default, they run the same few examples each time, most of them on SQLite only. With
+IRONIC_TRAITS_MACHINE_EXAMPLES=500, each of them runs 500 random examples on each database, which takes some minutes. Do
+this before a release, and after a change of reservations or allocations.
 """
 
 import os
@@ -15,7 +15,7 @@ from tests.support.client import Client
 from tests.support.servers import SERVERS
 
 _EXAMPLES = os.environ.get('IRONIC_TRAITS_MACHINE_EXAMPLES')
-#: The databases of machines with one client at a time: what they look for are sequences, not SQL.
+#: The databases of machines with one client at a time: they look for sequences, not for SQL.
 DATABASES = ('sqlite', *SERVERS) if _EXAMPLES else ('sqlite',)
 
 

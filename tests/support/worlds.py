@@ -4,7 +4,6 @@ In both worlds, the project gamma has nodes and records. In one of them, the pro
 ``personas.make_template``, with names. A request names them in its path, in a query parameter, or in its body.
 """
 
-import functools
 import json
 import re
 import shutil
@@ -12,11 +11,11 @@ import urllib.parse
 
 import sqlalchemy as sa
 
-from ironic_traits.api.description.documents import document
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
 from tests.support import personas
 from tests.support.client import Client
+from tests.support.described import description
 from tests.support.personas import ALLOCATION, INSTANCE, MATRIX, NODE, RECORD, RESERVED
 from tests.support.service import make_app
 
@@ -157,7 +156,7 @@ class Requests:
 
     def _names(self, route):
         """Return the query parameters of a route, and the fields of its body, that may have a text."""
-        for each in _descriptions():
+        for each in (description('baremetal', 115), description('placement', 39)):
             operation = each['paths'].get(route.path, {}).get(route.method.lower())
             if operation:
                 parameters = [one for one in operation['parameters'] if one.get('in') == 'query']
@@ -170,11 +169,6 @@ class Requests:
                     name for name, schema in fields.items() if _is_text(schema)
                 ]
         return [], []
-
-
-@functools.cache
-def _descriptions():
-    return [document('baremetal', 115, 'noauth2'), document('placement', 39, 'noauth2')]
 
 
 def _is_text(schema):

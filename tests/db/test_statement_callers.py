@@ -1,15 +1,14 @@
 """A complete run fails if a function leads to statements on SQLite only (``tests/support/statement_callers.py``)."""
 
 import os
-import pathlib
 import subprocess
 import sys
 
 import pytest
 
+from tests.support.checkout import CHECKOUT
 from tests.support.statement_callers import StatementCallers
 
-CHECKOUT = pathlib.Path(__file__).parents[2]
 CONFTEST = """
 from tests.support.statement_callers import StatementCallers
 
