@@ -4,6 +4,7 @@ import pytest
 
 from ironic_traits.resources.fields import Argument, When
 from ironic_traits.resources.nodes import NODES
+from tests.support.cleaning import empty
 from tests.support.client import Client, message
 from tests.support.service import make_app
 
@@ -38,6 +39,8 @@ class Recorder:
 
 @pytest.fixture(scope='module')
 def client(shared_database_url):
+    # Another module may have left a node with the uuid.
+    empty(shared_database_url)
     with make_app(shared_database_url) as app:
         yield Client(app)
 
