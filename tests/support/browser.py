@@ -4,6 +4,7 @@ import contextlib
 import urllib.parse
 
 from tests.support import servers
+from tests.support.concurrency import wait_until
 
 #: Maximum milliseconds that the page may take for an action.
 PATIENCE = 60000
@@ -106,6 +107,11 @@ class Tab:
     def __init__(self, page, base):
         self.page, self.base = page, base
         self.problems, self.expected = [], []
+        #: The requests without a response.
+        self._requests = set()
+        page.on('request', lambda request: self._requests.add(request))
+        for event in ('requestfinished', 'requestfailed'):
+            page.on(event, lambda request: self._requests.discard(request))
         page.on('console', self._look_at_message)
         page.on('pageerror', lambda error: self.problems.append(str(error)))
         page.on('request', self._look_at_request)
@@ -114,6 +120,11 @@ class Tab:
         """Open a place of the page, and return the Playwright page."""
         self.page.goto(f'{self.base}/ui/{place}')
         return self.page
+
+    def wait_for_responses(self):
+        """Wait until the page has the responses to all its requests, also if it was loaded long ago."""
+        # Playwright knows of events only while it waits for something.
+        wait_until(lambda: self.page.wait_for_timeout(20) or not self._requests)
 
     def stop_clock(self):
         """Stop the clock of the page a minute from now, for ``page.clock.run_for``. Timers that are due fire once.
