@@ -1,5 +1,6 @@
 """A complete run fails if a function leads to statements on SQLite only (``tests/support/statement_callers.py``)."""
 
+import concurrent.futures
 import os
 import subprocess
 import sys
@@ -44,12 +45,23 @@ def test_complete_runs(tmp_path, arguments, code):
 
 def test_functions_of_a_request(client):
     """The functions around the statement count, without those of the API, of ``db`` and of libraries."""
+    (functions,) = _noted(client.node).values()
+    assert {'inventory/nodes/nodes.py: create', 'inventory/nodes/nodes.py: insert'} <= functions
+    assert not [each for each in functions if not each.startswith(('changes/', 'inventory/', 'placement/'))]
+
+
+def test_functions_of_another_thread(client):
+    """They do not count: it may depend on chance what such threads do."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert _noted(lambda: pool.submit(client.node).result()) == {}
+
+
+def _noted(work):
+    """Return what a StatementCallers has noted during some work."""
     callers = StatementCallers()
     try:
-        client.node()
+        work()
     finally:
         callers.close()
     callers.collect()
-    (functions,) = callers.functions.values()
-    assert {'inventory/nodes/nodes.py: create', 'inventory/nodes/nodes.py: insert'} <= functions
-    assert not [each for each in functions if not each.startswith(('changes/', 'inventory/', 'placement/'))]
+    return callers.functions

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from ironic_traits.inventory.mirrored import mirror_clouds, mirror_deletions, mirrored_nodes
+from ironic_traits import failures
+from ironic_traits.inventory.mirrored import mirror_clouds, mirror_deletions, mirror_kept_nodes, mirrored_nodes
 from ironic_traits.inventory.mirrored.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
 from ironic_traits.placement import imports
@@ -57,6 +58,18 @@ def test_unchanged_nodes_are_not_written(far, client):
         f'Instance {INSTANCE} was set.',
         'Source mirror:far: added CUSTOM_B; removed CUSTOM_A.',
     ]
+
+
+def test_restoring_what_is_kept_of_a_replaced_node(far, client):
+    """Another machine has the uuid now. It gets what an operator has set on the first one, once, if it is asked for."""
+    far.nodes({'traits': ['CUSTOM_THEIRS']})
+    client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_OURS')
+    far.nodes({'created_at': '2026-01-03T00:00:00+00:00'})
+    assert client.get(f'/v1/nodes/{UUIDS[0]}/traits') == {'traits': []}
+    assert mirror_kept_nodes.restore(far.context, UUIDS[0]) == UUIDS[0]
+    assert client.get(f'/v1/nodes/{UUIDS[0]}/traits') == {'traits': ['CUSTOM_OURS']}
+    with pytest.raises(failures.InvalidState, match='Nothing is kept'):
+        mirror_kept_nodes.restore(far.context, UUIDS[0])
 
 
 def test_provider_follows(far, client):
