@@ -4,6 +4,7 @@ The state machine is Ironic's.
 """
 
 import dataclasses
+import datetime
 
 from automaton import exceptions, machines
 
@@ -242,3 +243,18 @@ def target(state: str | None, before: str | None = None) -> str | None:
     if before == MANAGEABLE and state in (CLEANING, CLEANWAIT, CLEANHOLD, CLEANFAIL):
         return MANAGEABLE
     return TARGETS.get(state) if state else None
+
+
+def inspection_times(before: str, state: str | None, moment: datetime.datetime) -> dict[str, datetime.datetime | None]:
+    """Return the times of the inspection of a node that a change of its provision state sets: {field: value}.
+
+    As in Ironic, an inspection has a beginning until it ends, and an end once it has succeeded.
+
+    :param before: the previous state.
+    :param moment: time of the change.
+    """
+    if state == INSPECTING:
+        return {'inspection_started_at': moment, 'inspection_finished_at': None}
+    if state == INSPECTWAIT or before not in (INSPECTING, INSPECTWAIT):
+        return {}
+    return {'inspection_started_at': None} | ({'inspection_finished_at': moment} if state == MANAGEABLE else {})

@@ -177,8 +177,6 @@ def _finish(
     if claim.action == 'undeploy':
         _clean_after(connection, node, moment, changes, author)
     else:
-        if claim.action == 'inspect':
-            changes['inspection_finished_at'] = moment
         replace(connection, node.id, None, {}, moment)
         by_hand = node.provision_state == states.CLEANING and node.target_provision_state == states.MANAGEABLE
         move(connection, node, 'manage' if by_hand else 'done', moment, author, **changes)

@@ -375,11 +375,10 @@ def _state_changes(node: Values, verb: str, state: str, moment: datetime.datetim
         'provision_updated_at': moment,
         'last_error': None,
         **({} if verb == 'unhold' else steps.NO_STEP),
+        **states.inspection_times(node['provision_state'], state, moment),
     }
     if verb == 'abort':
         changes['last_error'] = _abort_text(node)
-    if state == states.INSPECTING:
-        changes['inspection_started_at'] = moment
     return changes
 
 

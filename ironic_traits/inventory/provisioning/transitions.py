@@ -245,6 +245,7 @@ def move(
         'provision_state': state,
         'target_provision_state': states.target(state, node.target_provision_state),
         'provision_updated_at': moment,
+        **states.inspection_times(node.provision_state, state, moment),
         **changes,
     }
     change(connection, node, values)

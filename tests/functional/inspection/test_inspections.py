@@ -94,6 +94,29 @@ def test_an_inspection_that_is_aborted(app, client):
     assert shown(client, uuid)[:2] == ('inspect failed', 'Inspection was aborted by request.')
 
 
+def test_the_times_of_an_inspection(app, client):
+    """As in Ironic, an inspection has a beginning until it ends, and an end once it has succeeded."""
+
+    def has_times():
+        node = client.get(f'/v1/nodes/{uuid}')
+        return node['inspection_started_at'] is not None, node['inspection_finished_at'] is not None
+
+    uuid = waiting(app, client)
+    add_port(client, uuid, MACS[0])
+    assert has_times() == (True, False)
+    post(client, ramdisk_data(MACS[0]))
+    finish_work(app)
+    assert has_times() == (False, True)
+    inspect(app, client, uuid)
+    assert has_times() == (True, False)
+    post(client, ramdisk_data(MACS[0], error='it burns'))
+    finish_work(app)
+    assert has_times() == (False, False)
+    inspect(app, client, uuid)
+    ask(client, uuid, 'abort')
+    assert has_times() == (False, False)
+
+
 #: {name: (data of the ramdisk, part of last_error)}.
 FAILURES = {
     'error of the ramdisk': (ramdisk_data(MACS[0], error='it burns'), 'Ramdisk reported error: it burns'),
