@@ -35,7 +35,8 @@ def check_update(node: sa.Row, changes: Mapping[str, Any]) -> None:
             f"the current state is '{node.provision_state}'"
         )
     for flag in ('protected', 'retired'):
-        if changes.get(f'{flag}_reason') and not changes.get(flag, getattr(node, flag)):
+        # As in Ironic, a reason that comes with the end of its flag is dropped.
+        if changes.get(f'{flag}_reason') and flag not in changes and not getattr(node, flag):
             raise failures.InvalidInput(reason=f'The {flag}_reason field can only be set when {flag} is True')
 
 
