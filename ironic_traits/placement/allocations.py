@@ -281,7 +281,7 @@ def _write(
     consumer_ids = [consumer.id for consumer in existing.values()]
     own_before = allocation_checks.used_by_consumers(connection, consumer_ids)
     idle = [existing[demand.consumer].id for demand in demands if not demand.resources and demand.consumer in existing]
-    moves = Counter(moves) + _given_back(connection, idle)
+    written = _given_back(connection, idle)
     amounts = allocation_checks.amounts(demands, providers, ids)
     if consumer_ids:
         connection.execute(_DELETE_OF, {'consumer_ids': consumer_ids})
@@ -304,7 +304,9 @@ def _write(
             connection.execute(sa.insert(tables.allocations), rows)
     if idle:
         connection.execute(sa.delete(tables.consumers).where(tables.consumers.c.id.in_(idle)))
-    _bump(connection, providers, nodes_before, moves + Counter({each.provider_id for each in amounts}))
+    # As in Placement, a provider moves once, also if its resources go from one consumer to another.
+    written |= {each.provider_id for each in amounts}
+    _bump(connection, providers, nodes_before, Counter(moves) + Counter(written))
 
 
 def _rows(amounts: Iterable[DemandedAmount], consumer_ids: Mapping[str, int]) -> list[Values]:
@@ -374,12 +376,12 @@ def _of_nodes(rows: Iterable[sa.Row], providers: Providers) -> dict[int, int]:
     return {row.provider_id: row.used for row in rows if row.provider_id in ids}
 
 
-def _given_back(connection: sa.Connection, idle: Collection[int]) -> Counter[int]:
-    """Return the providers of the consumers whose demand is empty, as Counter of {provider id: 1}.
+def _given_back(connection: sa.Connection, idle: Collection[int]) -> set[int]:
+    """Return the ids of the providers of the consumers whose demand is empty.
 
     :param idle: ids of these consumers.
     """
     if not idle:
-        return Counter()
+        return set()
     statement = sa.select(tables.allocations.c.resource_provider_id).where(tables.allocations.c.consumer_id.in_(idle))
-    return Counter(set(connection.scalars(statement)))
+    return set(connection.scalars(statement))

@@ -175,7 +175,7 @@ POOL = {'name': 'storage2-pool1', 'uuid': f'{RECORD}a', 'parent_provider_uuid': 
 RESHAPE = {
     'inventories': {
         PROVIDER['uuid']: {
-            'resource_provider_generation': 6,
+            'resource_provider_generation': 5,
             'inventories': {'CUSTOM_FAST_DISK_GB': {'total': 500}},
         },
         POOL['uuid']: {'resource_provider_generation': 0, 'inventories': {'DISK_GB': {'total': 4000}}},

@@ -364,6 +364,30 @@ def test_paths_that_are_not_ascii(client, method, path, status):
     assert client.placement(method, path).status_int == status
 
 
+def test_a_provider_moves_once(app, client):
+    """As in Placement, also if one consumer takes what another one gives back. The provider that it leaves stays."""
+    make_providers(app, 3)
+    identity = {'project_id': 'project', 'user_id': 'user'}
+
+    def demand(generation, *numbers):
+        allocations = {uuid(number): {'resources': {'VCPU': 1}} for number in numbers}
+        return identity | {'consumer_generation': generation, 'allocations': allocations}
+
+    def generations():
+        return [client.placement('GET', f'/resource_providers/{uuid(n)}').json['generation'] for n in (1, 2, 3)]
+
+    for number in (1, 2, 3):
+        response = client.placement('PUT', f'/allocations/{instance(number)}', demand(None, number), version='1.28')
+        assert response.status_int == 204
+    before = generations()
+    demands = {instance(1): demand(1), instance(2): demand(1, 1)}
+    assert client.placement('POST', '/allocations', demands, version='1.28').status_int == 204
+    assert generations() == [before[0] + 1, *before[1:]]
+    demands = {instance(2): demand(2), instance(4): demand(None, 2)}
+    assert client.placement('POST', '/allocations', demands, version='1.28').status_int == 204
+    assert generations() == [before[0] + 2, before[1] + 1, before[2]]
+
+
 @pytest.mark.parametrize('present', [False, True], ids=['created', 'deleted'])
 def test_allocations_are_replaced_while_they_are_read(app, client, present):
     """A response has the allocations and the attributes of a consumer, or neither."""
