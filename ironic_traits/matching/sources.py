@@ -146,10 +146,12 @@ def replace(before: Traits, hold: Any, names: AbstractSet[str], source: str | No
 def rename(before: Traits, names: Mapping[str, str]) -> Edit:
     """Return what renaming traits changes. Their holds, and their vetoes, stay what they are.
 
+    If a source holds both a trait and one that gets its name, its hold on the former stays.
+
     :param names: {trait: its new name}.
     """
     holders: dict[str, dict[str, Any]] = {}
-    for trait, holds in before.holders.items():
+    for trait, holds in sorted(before.holders.items(), key=lambda item: (item[0] in names, item[0])):
         target = holders.setdefault(names.get(trait, trait), {})
         for source, hold in holds.items():
             target.setdefault(source, hold)

@@ -5,14 +5,14 @@ A trait with one source is one row of ``node_traits``. Its further sources are r
 
 import datetime
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import orjson
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.statements.annotations import Condition
+from ironic_traits.db.statements.annotations import Condition, Values
 from ironic_traits.db.statements.joined import Write
 from ironic_traits.db.statements.prepared import prepared
 from ironic_traits.db.statements.types import elements, joined, position
@@ -208,6 +208,7 @@ class _Rows:
         self._promoted: list[dict[str, Any]] = []
         self._released: list[dict[str, Any]] = []
         self._further: list[dict[str, Any]] = []
+        self._changed: list[dict[str, Any]] = []
         self._lifted: _Groups = {}
         self._vetoes: list[dict[str, Any]] = []
 
@@ -226,26 +227,28 @@ class _Rows:
             if old is None:
                 new.setdefault(next(iter(holds.values())), set()).add(name)
             if holds != old:
-                self._add_holds(node_id, name, list(old or holds), holds)
+                self._add_holds(node_id, name, old or {}, holds)
         for hold, names in new.items():
             _group(self._new.setdefault(hold, {}), names, node_id)
 
-    def _add_holds(self, node_id: int, name: str, old: Sequence[str], holds: Any) -> None:
+    def _add_holds(self, node_id: int, name: str, old: Mapping[str, Hold], holds: Mapping[str, Hold]) -> None:
         """Add the rows of a trait that has a row in node_traits, or gets one.
 
-        :param old: the sources that held it before; those of ``holds`` if it is new.
+        :param old: {source: its hold before}; {} if the trait is new.
         """
-        first, *further = holds
-        if old[0] != first:
-            self._promoted.append({f'of_{key}': value for key, value in _row(node_id, name, holds[first]).items()})
-        stored = () if old == [*holds] else old[1:]
-        self._release(node_id, name, set(stored).difference(further))
-        latest = holds[first].since
-        for source in further:
-            hold = holds[source]
-            if source not in stored:
+        own, *further = holds.items()
+        own_before, *further_before = old.items() or [own]
+        if own != own_before:
+            self._promoted.append(_of(_row(node_id, name, own[1])))
+        stored = dict(further_before)
+        self._release(node_id, name, stored.keys() - dict(further).keys())
+        latest = own[1].since
+        for source, hold in further:
+            if hold != stored.get(source):
                 hold = hold._replace(since=_later(hold.since, latest))
-                self._further.append(_row(node_id, name, hold) | {'source': source})
+                row = _row(node_id, name, hold) | {'source': source}
+                # A trait that another one is renamed to may have the same source with another hold.
+                (self._changed if source in stored else self._further).append(row)
             latest = hold.since
 
     def _release(self, node_id: int, name: str, further: Iterable[str]) -> None:
@@ -265,6 +268,7 @@ class _Rows:
             (_PROMOTE, self._promoted),
             (_RELEASE, self._released),
             (_INSERT_SOURCES, self._further),
+            (_CHANGE_SOURCES, [_of(row) for row in self._changed]),
             (_INSERT_VETOES, self._vetoes),
         ):
             if rows:
@@ -288,6 +292,11 @@ def _group(groups: _Groups, names: Iterable[str], node_id: int) -> None:
 
 def _row(node_id: int, name: str, hold: Hold) -> dict[str, Any]:
     return {'node_id': node_id, 'trait': name, **hold._asdict()}
+
+
+def _of(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of an UPDATE of a row: {'of_COLUMN': value}."""
+    return {f'of_{name}': value for name, value in row.items()}
 
 
 def _deletion(table: sa.Table, names: Collection[str], node_ids: list[int]) -> Write:
@@ -364,9 +373,11 @@ _INSERT_TRAITS = sa.insert(tables.node_traits).from_select(
 )
 _INSERT_SOURCES = sa.insert(tables.node_trait_sources)
 _INSERT_VETOES = sa.insert(tables.node_trait_vetoes)
-_PROMOTE = (
-    sa.update(tables.node_traits)
-    .where(*_same(tables.node_traits, 'node_id', 'trait'))
-    .values(writer_id=sa.bindparam('of_writer_id'), since=sa.bindparam('of_since'))
+_OF_HOLD: Values = {'writer_id': sa.bindparam('of_writer_id'), 'since': sa.bindparam('of_since')}
+_PROMOTE = sa.update(tables.node_traits).where(*_same(tables.node_traits, 'node_id', 'trait')).values(_OF_HOLD)
+_CHANGE_SOURCES = (
+    sa.update(tables.node_trait_sources)
+    .where(*_same(tables.node_trait_sources, 'node_id', 'trait', 'source'))
+    .values(_OF_HOLD)
 )
 _RELEASE = sa.delete(tables.node_trait_sources).where(*_same(tables.node_trait_sources, 'node_id', 'trait', 'source'))

@@ -104,6 +104,33 @@ def test_a_renamed_trait_keeps_its_sources(app, client):
     ]
 
 
+@pytest.mark.parametrize(
+    ('names', 'origins'),
+    [
+        ({'CUSTOM_B': 'CUSTOM_A'}, {'CUSTOM_A': 'CUSTOM_A'}),
+        ({'CUSTOM_A': 'CUSTOM_B'}, {'CUSTOM_B': 'CUSTOM_B'}),
+        ({'CUSTOM_A': 'CUSTOM_B', 'CUSTOM_B': 'CUSTOM_A'}, {'CUSTOM_A': 'CUSTOM_B', 'CUSTOM_B': 'CUSTOM_A'}),
+        ({'CUSTOM_A': 'CUSTOM_B', 'CUSTOM_B': 'CUSTOM_C'}, {'CUSTOM_B': 'CUSTOM_A', 'CUSTOM_C': 'CUSTOM_B'}),
+    ],
+    ids=['newer', 'older', 'both', 'chain'],
+)
+def test_a_trait_is_renamed_to_one_with_the_same_sources(client, names, origins):
+    """Each trait keeps its sources, with the times since when. If two become one, the one with the name keeps them."""
+    uuid = client.node(name='one')['uuid']
+    for trait in ('CUSTOM_A', 'CUSTOM_B'):
+        for source in ('', '?source=hook', '?source=terraform'):
+            client.ask('PUT', f'/v1/nodes/{uuid}/traits/{trait}{source}')
+
+    def held():
+        found = client.get(f'/v1/nodes/{uuid}/traits?detail=true')['traits']
+        return {each['trait']: each['sources'] for each in found}
+
+    before = held()
+    assert before['CUSTOM_A'] != before['CUSTOM_B']
+    edit(client, rename=names, where={})
+    assert held() == {name: before[origin] for name, origin in origins.items()}
+
+
 def test_a_source_is_stopped_by_vetoes(client):
     for name in ('one', 'two'):
         client.node(name=name)
