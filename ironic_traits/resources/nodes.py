@@ -51,7 +51,7 @@ _FIELDS = (
         'automated_clean',
         47,
         When.ALWAYS,
-        change_rule=Rule('baremetal:node:disable_cleaning', SYSTEM_ADMIN, 'Change the automated_clean of a node.'),
+        change_rule=Rule('baremetal:node:disable_cleaning', SYSTEM_ADMIN, 'Switch off the automated_clean of a node.'),
     ),
     _interface('bios', 40),
     _interface('boot', 31),

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from oslo_utils import strutils
+
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
 from ironic_traits.api import patch as json_patch
@@ -13,18 +15,23 @@ from ironic_traits.context import Context
 from ironic_traits.db.statements.annotations import Values
 from ironic_traits.resources.nodes import NODES
 
+_UPDATE = 'baremetal:node:update'
 #: The rules that a patch may need: one of all fields, and those of single fields.
-RULES = ('baremetal:node:update', *dict.fromkeys(rule.name for rule in NODES.change_rules))
+RULES = (_UPDATE, *dict.fromkeys(rule.name for rule in NODES.change_rules))
 
 
 def rules(operations: list[PatchOperation]) -> set[str]:
     """Return the names of the policy rules that must all allow a patch of a node."""
-    return {_rule(operation.path.split('/')[1]) for operation in operations} or {'baremetal:node:update'}
+    return {_rule(operation) for operation in operations} or {_UPDATE}
 
 
-def _rule(name: str) -> str:
+def _rule(operation: PatchOperation) -> str:
+    name = operation.path.split('/')[1]
     rule = NODES[name].change_rule if name in NODES else None
-    return rule.name if rule else 'baremetal:node:update'
+    if name == 'automated_clean' and strutils.bool_from_string(operation.value, default=None) is not False:
+        # As in Ironic, only switching it off needs more rights.
+        return _UPDATE
+    return rule.name if rule else _UPDATE
 
 
 def changer(

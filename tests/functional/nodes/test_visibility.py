@@ -164,28 +164,34 @@ def test_creators_without_the_system_scope_own_their_nodes(ask):
     assert ask('stranger_admin', f'DELETE /v1/nodes/{node["uuid"]}').status_int == 204
 
 
-#: {field: the personas that may change it}.
-FIELDS = {
-    'description': {'owner_member', 'lessee_member', 'lessee_admin', 'system_member'},
-    'extra': {'owner_member', 'lessee_member', 'lessee_admin', 'system_member'},
-    'instance_info': {'owner_member', 'lessee_admin', 'system_member'},
-    'driver_info': {'owner_member', 'system_member'},
-    'name': {'owner_member', 'system_member'},
-    'lessee': {'owner_member', 'system_member'},
-    'owner': {'system_member'},
-    'shard': set(),
-}
+_USERS = {'owner_member', 'lessee_member', 'lessee_admin', 'system_member'}
+_OWNERS = {'owner_member', 'system_member'}
+#: [(field, value, the personas that may set the value), …].
+FIELDS = [
+    ('description', 'x', _USERS),
+    ('extra', {'a': 1}, _USERS),
+    ('instance_info', {'a': 1}, {'owner_member', 'lessee_admin', 'system_member'}),
+    ('driver_info', {'a': 1}, _OWNERS),
+    ('name', 'x', _OWNERS),
+    ('lessee', 'x', _OWNERS),
+    ('owner', 'x', {'system_member'}),
+    ('shard', 'x', set()),
+    ('automated_clean', True, _USERS),
+    ('automated_clean', None, _USERS),
+    # Only the system's admin switches it off.
+    ('automated_clean', False, set()),
+    ('automated_clean', 'false', set()),
+]
 
 
-@pytest.mark.parametrize('field', FIELDS)
-def test_rules_of_fields(ask, field):
-    value = {'a': 1} if field in ('extra', 'instance_info', 'driver_info') else 'x'
+@pytest.mark.parametrize(('field', 'value', 'allowed'), FIELDS)
+def test_rules_of_fields(ask, field, value, allowed):
     patch = [{'op': 'add', 'path': f'/{field}', 'value': value}]
     for persona in ('owner_reader', 'lessee_reader', 'owner_member', 'lessee_member', 'lessee_admin', 'system_member'):
         before = [{'op': 'add', 'path': '/owner', 'value': 'alpha'}, {'op': 'add', 'path': '/lessee', 'value': 'beta'}]
         assert ask('system_member', 'PATCH /v1/nodes/{node_ident}', before).status_int == 200
         status = ask(persona, 'PATCH /v1/nodes/{node_ident}', patch).status_int
-        assert status == (200 if persona in FIELDS[field] else 403), persona
+        assert status == (200 if persona in allowed else 403), persona
 
 
 def test_records_stay_out_of_foreign_nodes(ask):
