@@ -19,8 +19,8 @@ TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C']
 DATABASES = machines.DATABASES
 UUIDS = [f'aaaaaaaa-0000-4000-8000-{number:012}' for number in range(2)]
 NODE = st.integers(0, 1)
-#: The steps of templates and runbooks, as a driver gets them, with their priorities.
-STEPS = {'bios.factory_reset': 150, 'power.reboot': 50, 'deploy.wait': 5}
+#: The steps of templates and runbooks with their priorities. The driver gets them: none is one of ``steps.FLOW``.
+STEPS = {'bios.factory_reset': 150, 'bios.cache_bios_settings': 50, 'vendor.log_passthrough': 5}
 CORE = {'deploy.deploy': 100}
 WHO = st.none() | st.integers(0, 2)
 NAME = st.none() | st.sampled_from(['one', 'two', 'node-1'])
@@ -34,6 +34,7 @@ class Node:
 
     :ivar on: uuid of its instance.
     :ivar allocation: uuid of its allocation.
+    :ivar allocated: the traits of its allocation.
     :ivar required: the traits that its instance requires; None if nothing says so.
     """
 
@@ -41,6 +42,7 @@ class Node:
     maintenance: bool = False
     on: str | None = None
     allocation: str | None = None
+    allocated: list | None = None
     required: list | None = None
     traits: set = dataclasses.field(default_factory=set)
 
@@ -54,8 +56,8 @@ class Node:
         return self.state == 'deploying' or (self.state == 'active' and not self.maintenance)
 
     def free(self):
-        """End the allocation."""
-        self.required = None if self.allocation else self.required
+        """End the allocation. Its traits are not required any more. Others, which a client has set, stay."""
+        self.required = None if self.allocation and self.required == self.allocated else self.required
         self.on = self.allocation = None
 
 
@@ -131,7 +133,8 @@ class Deployed(machines.OnApps):
         assert allocation['state'] == ('error' if node is None else 'active'), allocation
         if node is not None:
             uuid = allocation['uuid']
-            self.nodes[node] = dataclasses.replace(self.nodes[node], on=uuid, allocation=uuid, required=traits)
+            holder = {'on': uuid, 'allocation': uuid, 'allocated': traits, 'required': traits}
+            self.nodes[node] = dataclasses.replace(self.nodes[node], **holder)
 
     @stateful.rule(node=NODE, who=WHO, name=NAME, traits=st.lists(st.sampled_from(TRAITS), max_size=1))
     def backfill(self, node, who, name, traits):
