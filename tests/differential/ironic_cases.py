@@ -4,6 +4,8 @@ import json
 import re
 import urllib.parse
 
+from oslo_utils import uuidutils
+
 from tests.differential.comparing import identity
 
 _REFUSED = (400, 403, 404, 405, 406, 409)
@@ -41,6 +43,11 @@ def is_shorter(difference):
     # Ironic leaves out empty ones, and some filters.
     rest = {each for each in ours - theirs if not each.endswith('=')}
     return rest <= asked and all(each.startswith(('fields=', 'sort_')) for each in theirs - ours)
+
+
+def is_no_link(difference):
+    """Whether the next link of the real service has arguments without a question mark before them."""
+    return '&' in difference.theirs and '?' not in difference.theirs
 
 
 def is_sorted_otherwise(difference):
@@ -119,6 +126,17 @@ def has_power_in_enroll(difference):
     )
 
 
+def names_rule(difference):
+    """Whether a request has a uuid of a rule that is none."""
+    return not uuidutils.is_uuid_like(json.loads(difference.calls[0]['body']).get('uuid'))
+
+
+def has_failed_service(difference):
+    """Whether a node is in "service failed"."""
+    answer = difference.calls[0]['answer']
+    return 'service failed' in [node.get('provision_state') for node in (answer, *answer.get('nodes', ()))]
+
+
 def redacts(difference):
     """Whether this service redacts the properties of a volume target."""
     return 'redacted_contents' in difference.calls[1]['answer']['properties']
@@ -126,12 +144,17 @@ def redacts(difference):
 
 def has_same_steps(difference):
     """Whether two answers have the same steps in another order."""
-    theirs, ours = (sorted(map(str, map(_sorted, call['answer']['steps']))) for call in difference.calls)
+    theirs, ours = ([_sorted_steps(each) for each in _with_steps(call['answer'])] for call in difference.calls)
     return theirs == ours
 
 
-def _sorted(step):
-    return sorted(step.items())
+def _with_steps(body):
+    """Return the deploy templates or runbooks in a body."""
+    return body.get('deploy_templates') or body.get('runbooks') or [body]
+
+
+def _sorted_steps(document):
+    return sorted(str(sorted(step.items())) for step in document['steps'])
 
 
 def says_states(difference):

@@ -17,9 +17,14 @@ ROWS = [
         'Words for booleans are accepted everywhere, because baremetal sends some',
         status(400, 201, 'POST', 'is not of type .boolean'),
     ),
+    ('Numbers are no booleans (Ironic: for persistent)', status(204, 400, '/boot_device$', '[01] is not a boolean')),
     (
-        'A port has a name that can stand in a path, as other resources',
-        status((200, 201), 400, '/v1/ports', 'invalid name'),
+        'A chassis is created from a document (Ironic: also from none)',
+        status(201, 400, '^POST /v1/chassis$', 'needs a body'),
+    ),
+    (
+        'A port or portgroup has a name that can stand in a path, as other resources',
+        status((200, 201), 400, '/v1/port', 'invalid name'),
     ),
     (
         'A smart NIC has port_id and hostname (Ironic: checked only with a local_link_connection)',
@@ -42,8 +47,26 @@ ROWS = [
         status(200, 400, '^GET /v1/port', 'sort_key', cases.has('address=')),
     ),
     (
+        'A page begins after its marker with an address, too (Ironic ignores it)',
+        has(
+            r'^answer\.port(group)?s$',
+            operation='^GET /v1/port',
+            when=lambda difference: (
+                {'address', 'marker'} <= cases.query(difference).keys() and cases.has_fewer(difference)
+            ),
+        ),
+    ),
+    (
         'A field that is set to null gets its default (Ironic: 500)',
-        status(500, 201, '^POST /v1/portgroups$', 'cannot be None'),
+        status(500, (201, 409), '^POST /v1/(node|port)', 'cannot be None'),
+    ),
+    (
+        'Conditions and a phase of a rule that are null get their defaults',
+        status(400, (200, 201), 'inspection_rules', "None is not of type 'array'|Invalid phase: None"),
+    ),
+    (
+        'A mode of a portgroup that is set to null gets its default (Ironic: null)',
+        has(r'\.mode$', None, 'active-backup', 'portgroups'),
     ),
     (
         'node_uuid is the node of /v1/nodes/validate, if the query has node, too (Ironic: 406 for a name before 1.5)',
@@ -57,9 +80,30 @@ ROWS = [
             when=lambda difference: cases.filters_by(difference, 'address') and cases.has_fewer(difference),
         ),
     ),
-    ('An empty node in the query of /v1/nodes/validate is none', status(400, 200, '/validate$')),
+    (
+        'An empty node in the query of ports or of /v1/nodes/validate is none',
+        status(400, 200, '/validate$'),
+    ),
+    (
+        'An empty node in the query of ports or of /v1/nodes/validate is none',
+        status(400, 200, '^GET /v1/ports', 'Expected UUID or name for node: ?$'),
+    ),
+    (
+        'A uuid of a rule that is none is its name (Ironic: it is the uuid)',
+        has(
+            r'^(headers\.Location|answer\.(name|uuid))$', operation='^POST /v1/inspection_rules$', when=cases.names_rule
+        ),
+    ),
     ('A page of the history has a link to the next one', has(r'^answer\.next$', MISSING, operation='/history$')),
     ('A rebuild is accepted (Ironic: 500)', status(500, 202, '/states/provision')),
+    (
+        'A step of a service that fake-hardware does not have is not tried (Ironic: that fails, in maintenance)',
+        has(r'(maintenance|maintenance_reason|fault|last_error)$', when=cases.has_failed_service),
+    ),
+    (
+        'A step of a service that fake-hardware does not have is not tried (Ironic: that fails, in maintenance)',
+        status(204, 409, r'^DELETE /v1/nodes/\{node\}$', 'is associated with instance'),
+    ),
     (
         'Steps of another target are refused, even if there are none',
         status(202, 400, '/provision', 'is only valid when|config drive is only supported'),
@@ -135,7 +179,11 @@ ROWS = [
     ),
     (
         'driver_internal_info is that of each service',
-        has(r'driver_internal_info\.(deploy_steps|last_power_state_change)$', ours=MISSING),
+        has(
+            r'driver_internal_info\.((clean|deploy|service)_steps|(cleaning|service)_disable_ramdisk'
+            r'|declarative_cleaning|last_power_state_change)$',
+            ours=MISSING,
+        ),
     ),
     ('driver_internal_info is that of each service', has(r'driver_internal_info\.boot_device$', MISSING)),
     (
@@ -144,11 +192,15 @@ ROWS = [
     ),
     (
         'fake-hardware powers a node on in a deploy, and off afterwards (Ironic: it stays as it is)',
-        has(r'\.power_state$', 'power off', 'power on'),
+        has(r'\.power_state$', ('power off', 'power on'), ('power off', 'power on')),
     ),
     (
         'nova counts on a power state that is known, from "manageable" on (Ironic: null until it has looked)',
         has(r'\.power_state$', None, 'power off', when=lambda difference: not cases.has_power_in_enroll(difference)),
+    ),
+    (
+        'The next link of the portgroups of a node leads to their next page (Ironic: to a path that does not exist)',
+        has(r'^answer\.next$', operation=r'^GET /v1/nodes/\{node\}/portgroups', when=cases.is_no_link),
     ),
     ('A full page has a link to the next one only if there is one', has(r'^answer\.next$', ours=MISSING)),
     (
@@ -170,6 +222,12 @@ ROWS = [
     (
         'A patch is checked by what it leads to (Ironic: also a name that it replaces)',
         status(400, 200, '^PATCH', 'invalid name', cases.patches_twice),
+    ),
+    (
+        'A patch is checked by what it leads to (Ironic: by the first node that it names)',
+        status(
+            200, 400, '^PATCH /v1/(port|volume)', r'another owner|^Node \S+ could not be found', cases.patches_twice
+        ),
     ),
     ('A valid PATCH is no error (Ironic: 500)', status(500, 200, '^PATCH /v1/portgroups', 'list index out of range')),
     (
@@ -211,10 +269,17 @@ ROWS = [
         'detail is no argument of the nodes of a chassis (Ironic: 500, or ignored if it is false)',
         status(200, 400, r'^GET /v1/chassis/\{chassis\}/nodes$', 'Unexpected arguments: detail'),
     ),
-    ('An empty array is no body of maintenance', status(202, 400, '/maintenance$', 'A JSON object is expected')),
+    (
+        'An empty array and incomplete JSON are no body of maintenance (Ironic ignores them)',
+        status(202, 400, '/maintenance$', 'A JSON object is expected|Malformed JSON'),
+    ),
     (
         'A step that was patched stays in its place (Ironic: it moves)',
-        has(r'^answer\.steps\[\]', operation='^PATCH /v1/deploy_templates', when=cases.has_same_steps),
+        has(r'^answer\.(\w+\[\]\.)?steps\[\]', operation='/v1/(deploy_templates|runbooks)', when=cases.has_same_steps),
+    ),
+    (
+        'An empty name or owner of an allocation is none (Ironic: it is its name or owner)',
+        has(r'^answer\.(allocations\[\]\.)?(name|owner)$', '', None, 'allocation'),
     ),
     (
         'The states in which a node is deleted are a list',
@@ -226,7 +291,7 @@ ROWS = [
     ),
     (
         'An empty name of an interface is the default',
-        status(400, 201, '^POST /v1/nodes$', r"following interface in the '[\w.]+' entrypoint: \."),
+        status(400, (200, 201), '^(POST|PATCH) /v1/nodes', r"following interface in the '[\w.]+' entrypoint: \."),
     ),
     (
         'A portgroup of a port of a node in use is refused (Ironic: ignored unless a patch begins with it)',

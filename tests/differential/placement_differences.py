@@ -73,6 +73,10 @@ ROWS = [
         ),
     ),
     (
+        'An unknown trait is refused with 400, even if another group finds nothing',
+        status(200, 400, '^GET /allocation_candidates$', 'No such trait'),
+    ),
+    (
         'An unknown resource class is refused with 400, even if other filters find nothing',
         status(200, 400, '^GET', when=lambda difference: 'NONE' in difference.calls[0]['path']),
     ),
