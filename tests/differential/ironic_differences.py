@@ -61,6 +61,10 @@ ROWS = [
         status(500, (201, 409), '^POST /v1/(node|port)', 'cannot be None'),
     ),
     (
+        'A field that is set to null gets its default (Ironic: 500)',
+        status(500, 200, '^PATCH /v1/nodes', "'NoneType' has no len"),
+    ),
+    (
         'Conditions and a phase of a rule that are null get their defaults',
         status(400, (200, 201), 'inspection_rules', "None is not of type 'array'|Invalid phase: None"),
     ),
@@ -75,7 +79,7 @@ ROWS = [
     (
         'All filters can be combined (Ironic: 400 or 403)',
         has(
-            r'^answer\.ports$',
+            r'^(answer\.ports|order)$',
             operation='ports',
             when=lambda difference: cases.filters_by(difference, 'address') and cases.has_fewer(difference),
         ),
@@ -199,8 +203,8 @@ ROWS = [
         has(r'\.power_state$', None, 'power off', when=lambda difference: not cases.has_power_in_enroll(difference)),
     ),
     (
-        'The next link of the portgroups of a node leads to their next page (Ironic: to a path that does not exist)',
-        has(r'^answer\.next$', operation=r'^GET /v1/nodes/\{node\}/portgroups', when=cases.is_no_link),
+        'The next link of records of a node leads to their next page (Ironic: to a path that does not exist)',
+        has(r'^answer\.next$', operation=r'^GET /v1/nodes/\{node\}/', when=cases.is_no_link),
     ),
     ('A full page has a link to the next one only if there is one', has(r'^answer\.next$', ours=MISSING)),
     (
