@@ -201,6 +201,14 @@ VERBS = {
     'unhold': Verb('unhold', 85),
     'service': Verb('service', 87, 'service'),
 }
+#: {event that a client cannot cause while the node is in maintenance: what Ironic calls the operation}.
+NOT_IN_MAINTENANCE = {
+    **dict.fromkeys(('deploy', 'rebuild'), 'provisioning'),
+    'clean': 'cleaning',
+    'rescue': 'rescuing',
+    'unrescue': 'unrescuing',
+    'service': 'service',
+}
 #: The actions of drivers.
 ACTIONS = tuple(sorted({verb.action for verb in VERBS.values() if verb.action} | {'power'}))
 

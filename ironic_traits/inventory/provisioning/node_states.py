@@ -82,7 +82,7 @@ def provision(
     :param reservation_uuid: the reservation that the request names for a deploy; None if it names no reservation.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.InvalidTransition: the verb is not allowed in the node's state.
-    :raises failures.NodeInMaintenance: deploy, rebuild or service of a node in maintenance.
+    :raises failures.NodeInMaintenance: the node is in maintenance, and the verb is not allowed then.
     :raises failures.InvalidState: abort of a failed service of a node in maintenance.
     :raises failures.NodeProtected: rebuild or undeploy of a protected node.
     :raises failures.NodeRetired: provide of a retired node.
@@ -327,10 +327,8 @@ def _action(context: Context, connection: sa.Connection, node: Values, verb: str
 
 
 def _check_flags(node: Values, event: str) -> None:
-    if event in ('deploy', 'rebuild') and node['maintenance']:
-        raise failures.NodeInMaintenance(node=node['uuid'], operation='provisioning')
-    if event == 'service' and node['maintenance']:
-        raise failures.NodeInMaintenance(node=node['uuid'], operation='service')
+    if node['maintenance'] and event in states.NOT_IN_MAINTENANCE:
+        raise failures.NodeInMaintenance(node=node['uuid'], operation=states.NOT_IN_MAINTENANCE[event])
     if event == 'abort' and node['provision_state'] == states.SERVICEFAIL and node['maintenance']:
         raise failures.InvalidState(
             reason=f'Can not abort service on node "{node["uuid"]}" while it is in maintenance mode. Please remove the '

@@ -197,6 +197,33 @@ def test_a_node_that_is_stuck_can_be_taken_from_its_instance(client, node_in):
     )
 
 
+STEP = {'interface': 'bios', 'step': 'factory_reset'}
+
+
+@pytest.mark.parametrize(
+    ('state', 'verb', 'arguments', 'operation'),
+    [
+        ('available', 'active', {}, 'provisioning'),
+        ('active', 'rebuild', {}, 'provisioning'),
+        ('manageable', 'clean', {'clean_steps': [STEP]}, 'cleaning'),
+        ('active', 'rescue', {'rescue_password': 'hush'}, 'rescuing'),
+        ('rescue', 'unrescue', {}, 'unrescuing'),
+        ('active', 'service', {'service_steps': [STEP]}, 'service'),
+    ],
+    ids=lambda value: value if isinstance(value, str) else '',
+)
+def test_verbs_that_are_refused_in_maintenance(client, node_in, state, verb, arguments, operation):
+    uuid = node_in(state, maintenance=True)
+    request = 'PUT', f'/v1/nodes/{uuid}/states/provision', {'target': verb, **arguments}
+    response = client.ask(*request)
+    assert (response.status_int, response.json['code']) == (400, 'baremetal.node.in_maintenance')
+    assert message(response) == (
+        f"The {operation} operation can't be performed on node {uuid} because it's in maintenance mode."
+    )
+    client.ask('DELETE', f'/v1/nodes/{uuid}/maintenance')
+    assert client.ask(*request).status_int == 202
+
+
 @pytest.mark.parametrize('state', TABLE)
 def test_which_states_allow_deletion(client, node_in, state):
     uuid = node_in(state)
