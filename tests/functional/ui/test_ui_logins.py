@@ -154,6 +154,9 @@ def test_a_logout_during_a_bulk_change(browser, server):
         page = tab.open('#/nodes?columns=name')
         page.get_by_label('system').check()
         _log_in(page, 'admin', PASSWORD)
+        # The name of the card has the number of nodes that is known at the click.
+        expect(page.locator('tbody td.name')).to_have_text(['of-nobody', 'of-web'])
+        tab.wait_for_responses()
         page.get_by_role('button', name='Change all', exact=True).click()
         card = page.get_by_role('region', name='Change 2 nodes')
         card.get_by_label('Action').select_option('maintenance')
