@@ -65,7 +65,7 @@ ROWS = [
         status(500, 200, '^PATCH /v1/nodes', "'NoneType' has no len"),
     ),
     (
-        'Conditions and a phase of a rule that are null get their defaults',
+        'Null is the default (Ironic: 400, and 500 for a rule without conditions, which is stored all the same)',
         status(400, (200, 201), 'inspection_rules', "None is not of type 'array'|Invalid phase: None"),
     ),
     (
@@ -93,7 +93,7 @@ ROWS = [
         status(400, 200, '^GET /v1/ports', 'Expected UUID or name for node: ?$'),
     ),
     (
-        'A uuid of a rule that is none is its name (Ironic: it is the uuid)',
+        'A uuid that is none is the name of the rule (Ironic stores any text, and cannot find the rule again)',
         has(
             r'^(headers\.Location|answer\.(name|uuid))$', operation='^POST /v1/inspection_rules$', when=cases.names_rule
         ),
